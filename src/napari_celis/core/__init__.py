@@ -1,0 +1,1 @@
+"""The algorithm, on arrays in memory: no files, no networks, no window."""

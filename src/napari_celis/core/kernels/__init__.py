@@ -1,0 +1,1 @@
+"""Compiled loops over arrays; the caller has checked and allocated everything."""
