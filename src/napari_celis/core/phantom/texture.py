@@ -1,0 +1,107 @@
+"""What an electron microscope would show of a phantom: membranes, their gaps, organelles, blur and grain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napari_celis.core.kernels import phantom as kernels
+from napari_celis.core.phantom.fields import blur, peak_of_pair, smooth_noise
+from napari_celis.core.phantom.organelles import (
+    FULL,
+    GREY,
+    Scene,
+    add_densities,
+    add_mitochondria,
+    add_vesicles,
+)
+from napari_celis.core.phantom.space import Grid, Skeletons
+
+MEMBRANE_GREY = 80 * GREY
+FLAT_MEMBRANE_NM = 10.0
+CYTOPLASM_GREYS = (132 * GREY, 182 * GREY)
+GAP_RADII_NM = (40, 85)
+
+
+def photograph(
+    labels: np.ndarray,
+    owners: np.ndarray,
+    skeletons: Skeletons,
+    grid: Grid,
+    rng: np.random.Generator,
+    *,
+    gap_share: float,
+    blur_voxels: float,
+    noise_grey: float,
+) -> np.ndarray:
+    """Turn labels into a micrograph.
+
+    Parameters
+    ----------
+    labels : ndarray of int32, shape (Z, Y, X)
+        Ids from 1.
+    owners : ndarray of int32
+        Neurite of each id.
+    skeletons : Skeletons
+        Where organelles may lie.
+    grid : Grid
+        Where the voxels are.
+    rng : numpy.random.Generator
+        Source of every random choice.
+    gap_share : float
+        Share of the membrane that loses its contrast.
+    blur_voxels : float
+        Standard deviation of the blur, in units of the smallest edge of a voxel.
+    noise_grey : float
+        Standard deviation of the grain.
+
+    Returns
+    -------
+    image : ndarray of uint8, shape (Z, Y, X)
+    """
+    darkness = membrane_darkness(labels, grid)
+    scene = Scene(labels, owners, darkness, skeletons, grid)
+    grey = rng.integers(*CYTOPLASM_GREYS, size=len(owners), dtype=np.int32)[labels]
+    grey += smooth_noise(grid, rng, 11.0, 9.0 * GREY)
+    grey += smooth_noise(grid, rng, 35.0, 7.0 * GREY)
+    add_vesicles(grey, scene, rng)
+    add_mitochondria(grey, scene, rng)
+    grey += (MEMBRANE_GREY - grey) * fade_gaps(darkness, grid, rng, gap_share) // FULL
+    add_densities(grey, scene, rng, per_um3=6.0)
+    finest = min(grid.voxel_size_nm)
+    grey = blur(grey, [blur_voxels * finest / size for size in grid.voxel_size_nm])
+    grey += smooth_noise(grid, rng, 0.4 * finest, noise_grey * GREY)
+    return np.asarray(np.clip((grey + GREY // 2) // GREY, 0, 255).astype(np.uint8))
+
+
+def membrane_sigma_nm(grid: Grid) -> float:
+    """Half the apparent thickness of a membrane; finer voxels show it finer."""
+    return min(10.5, 5.0 + 0.55 * min(grid.voxel_size_nm))
+
+
+def membrane_darkness(labels: np.ndarray, grid: Grid) -> np.ndarray:
+    """Darkness of the membranes, 0 to 256, from the faces between labels."""
+    edges = np.zeros(labels.shape, dtype=np.int32)
+    sigmas = [membrane_sigma_nm(grid) / size for size in grid.voxel_size_nm]
+    for axis, (size, sigma) in enumerate(zip(grid.voxel_size_nm, sigmas, strict=True)):
+        # A membrane comes out in full darkness, unless it lies flat in a section much thicker than itself.
+        weight = round(1.1 * FULL * min(1.0, FLAT_MEMBRANE_NM / size) / peak_of_pair(sigma))
+        along = np.moveaxis(labels, axis, 0)
+        differs = np.where(along[:-1] != along[1:], weight, 0)
+        lower, upper = np.moveaxis(edges, axis, 0)[:-1], np.moveaxis(edges, axis, 0)[1:]
+        np.maximum(lower, differs, out=lower)
+        np.maximum(upper, differs, out=upper)
+    return np.asarray(np.minimum(blur(edges, sigmas), FULL))
+
+
+def fade_gaps(darkness: np.ndarray, grid: Grid, rng: np.random.Generator, share: float) -> np.ndarray:
+    """Take the contrast out of about `share` of the membrane, in round patches."""
+    z, y, x = np.nonzero(darkness >= FULL // 2)
+    membrane_nm2 = len(z) * float(np.prod(grid.voxel_size_nm)) / (3 * membrane_sigma_nm(grid))
+    patch_nm2 = np.pi * (sum(GAP_RADII_NM) / 2) ** 2
+    n_gaps = round(share * membrane_nm2 / patch_nm2)
+    picks = rng.integers(max(1, len(z)), size=n_gaps)
+    points = np.column_stack([grid.zs[z[picks]], grid.ys[y[picks]], grid.xs[x[picks]]])
+    fade = np.full(darkness.shape, FULL, dtype=np.int32)
+    anybody = np.zeros(n_gaps, dtype=np.int32)
+    kernels.lower_depth(fade, fade, *grid.axes, points, rng.integers(*GAP_RADII_NM, size=n_gaps), anybody)
+    return darkness * np.clip(fade, FULL // 8, FULL) // FULL
