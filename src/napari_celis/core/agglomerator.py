@@ -1,0 +1,337 @@
+"""Greedy agglomeration by energy, one decision at a time, every one of them undoable."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+
+import numpy as np
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.control import RunControl
+from napari_celis.core.descriptors import DescriptorSpec
+from napari_celis.core.energy import Energy
+from napari_celis.core.errors import ActionError, SpecError
+from napari_celis.core.explain import CentreChanges, explain
+from napari_celis.core.journal import Entry, Journal, Replaced, Step, StepKind
+from napari_celis.core.parallel import Pool
+from napari_celis.core.pruning import CentreRule, touchable_centres
+from napari_celis.core.scores import SpecScores
+from napari_celis.core.state import AgglomerationState
+from napari_celis.core.supervoxels import Supervoxels
+
+CACHE_ENTRIES = 1 << 23
+"""Energies remembered per spec; about 40 bytes each."""
+
+
+class Agglomerator:
+    """Decides merges one at a time; every method may be called from any thread.
+
+    Parameters
+    ----------
+    supervoxels : Supervoxels
+        The atoms; index a label volume with `Supervoxels.from_labels`.
+    specs : sequence of DescriptorSpec
+        The descriptors whose energies are summed.
+    energy : Energy
+        The model; see `napari_celis.core.energy`.
+    merges : iterable of pairs of int
+        Ids of adjacent supervoxels to begin with as merged.
+    threads : int, optional
+        Threads to use; all processors by default. The result does not depend on it.
+    rules : sequence of CentreRule
+        Pruning rules; they change the cost, never a score.
+    cache_entries : int
+        Energies remembered per spec; older ones are evaluated again.
+    progress : callable, optional
+        Called with the finished share, 0 to 1, while the first scores are computed.
+    """
+
+    def __init__(
+        self,
+        supervoxels: Supervoxels,
+        specs: Sequence[DescriptorSpec],
+        energy: Energy,
+        *,
+        merges: Iterable[tuple[int, int]] = (),
+        threads: int | None = None,
+        rules: Sequence[CentreRule] = (touchable_centres,),
+        cache_entries: int = CACHE_ENTRIES,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        if not specs:
+            raise SpecError("An agglomeration needs at least one descriptor spec.")
+        self.supervoxels = supervoxels
+        self.actions = ActionTable.from_supervoxels(supervoxels)
+        self.journal = Journal()
+        self._lock = threading.RLock()
+        order = list(dict.fromkeys(self._find_action(u, v) for u, v in merges))
+        pool = Pool(threads)
+        try:
+            self._state = AgglomerationState(
+                supervoxels, self.actions, specs, energy, order, pool, rules, cache_entries
+            )
+            self._state.score_everything(progress)
+        except BaseException:
+            pool.close()
+            raise
+
+    def __enter__(self) -> Agglomerator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads; what was computed stays readable."""
+        self._state.pool.close()
+
+    # What can be asked.
+
+    @property
+    def specs(self) -> tuple[SpecScores, ...]:
+        """The state of each descriptor spec."""
+        return self._state.specs
+
+    @property
+    def energy(self) -> float:
+        """Energy of the current segmentation."""
+        with self._lock:
+            return self._state.energy
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments."""
+        with self._lock:
+            return self._state.n_segments
+
+    def scores(self) -> np.ndarray:
+        """Energy change of every action, float64 (A,); 0 where it would change nothing."""
+        with self._lock:
+            return self._state.scores()
+
+    def scores_by_spec(self, action: int) -> dict[str, float]:
+        """Split the score of one action by descriptor spec."""
+        with self._lock:
+            return {s.table.tiling.spec.name: float(self._state.sums[s.index, action, 0]) for s in self.specs}
+
+    def scores_by_centre(self, action: int) -> tuple[CentreChanges, ...]:
+        """Split the score of one action by centre, per spec."""
+        with self._lock:
+            return tuple(explain(scores, action) for scores in self.specs)
+
+    def taken(self) -> np.ndarray:
+        """Tell which actions are taken, bool (A,)."""
+        with self._lock:
+            return self._state.taken.copy()
+
+    def available(self) -> np.ndarray:
+        """Tell which actions greedy may take, bool (A,): not taken, seen by a centre, not kept apart."""
+        with self._lock:
+            return self._state.available()
+
+    def best_action(self) -> int:
+        """Return the available action with the lowest score, the first of equals; -1 if there is none."""
+        with self._lock:
+            queue = np.where(self._state.available(), self._state.scores(), np.inf)
+            return int(queue.argmin()) if len(queue) and np.isfinite(queue.min()) else -1
+
+    @property
+    def constraints(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of supervoxel ids that are kept apart."""
+        with self._lock:
+            ids = self.supervoxels.ids
+            return tuple((int(ids[u]), int(ids[v])) for u, v in self._state.constraints.pairs)
+
+    @property
+    def history(self) -> tuple[Step, ...]:
+        """The decisions that stand, oldest first."""
+        with self._lock:
+            return tuple(entry.step for entry in self.journal.done)
+
+    def segment_ids(self, n_steps: int | None = None) -> np.ndarray:
+        """Map dense supervoxel indices to segment ids, uint64 (N + 1,).
+
+        With `n_steps`, as it was after that many decisions. A segment has the id of one of its supervoxels.
+        """
+        with self._lock:
+            segment = self._state.segment.copy()
+            if n_steps is not None:
+                for entry in reversed(self.journal.done[n_steps:]):
+                    if entry.replaced is not None:
+                        segment[entry.replaced.moved] = entry.replaced.segments
+            ids: np.ndarray = self.supervoxels.ids[segment]
+            return ids
+
+    def labels(self, n_steps: int | None = None) -> np.ndarray:
+        """Return the segmentation as a label volume, uint64 (Z, Y, X)."""
+        labels: np.ndarray = self.segment_ids(n_steps)[self.supervoxels.dense]
+        return labels
+
+    def steps_below(self, threshold: float) -> int:
+        """Count the decisions a greedy run with this lower threshold would have made before stopping."""
+        history = self.history
+        above = (n for n, s in enumerate(history) if s.kind == "greedy" and s.score >= threshold)
+        return next(above, len(history))
+
+    def merge_tree(self) -> list[tuple[int, int, float]]:
+        """List the joins, oldest first: segment that vanished, segment that took it in, score."""
+        with self._lock:
+            ids, segment, tree = self.supervoxels.ids, self._state.segment.copy(), []
+            for entry in reversed(self.journal.done):
+                if entry.replaced is None or not len(entry.replaced.moved):
+                    continue
+                joined = segment[entry.replaced.moved[0]]
+                segment[entry.replaced.moved] = entry.replaced.segments
+                if entry.step.joins_segments:
+                    tree.append((int(ids[entry.replaced.segments[0]]), int(ids[joined]), entry.step.score))
+            return tree[::-1]
+
+    # What can be done.
+
+    def step(self, threshold: float = 0.0) -> Step | None:
+        """Take the best action if its score is below `threshold`; None when there is none."""
+        with self._lock:
+            action = self.best_action()
+            if action < 0 or not self._state.score(action) < threshold:
+                return None
+            return self._take(action, "greedy")
+
+    def steps(self, threshold: float = 0.0, control: RunControl | None = None) -> Iterator[Step]:
+        """Take the best action again and again until none is below `threshold`, or `control` says stop."""
+        while control is None or control.wait():
+            step = self.step(threshold)
+            if step is None:
+                return
+            yield step
+
+    def merge(self, u_id: int, v_id: int) -> Step:
+        """Take the action between two adjacent supervoxels by hand."""
+        with self._lock:
+            action = self._find_action(u_id, v_id)
+            if self._state.taken[action]:
+                raise ActionError(f"Supervoxels {u_id} and {v_id} are merged already.")
+            u, v = int(self.actions.u[action]), int(self.actions.v[action])
+            pair = self._state.constraints.between(self._state.segment, u, v)
+            if pair is not None:
+                a, b = (int(self.supervoxels.ids[end]) for end in pair)
+                raise ActionError(
+                    f"Supervoxels {u_id} and {v_id} lie in segments that are kept apart by the constraint "
+                    f"between {a} and {b}. Undo that constraint first."
+                )
+            return self._take(action, "manual")
+
+    def keep_apart(self, u_id: int, v_id: int) -> Step:
+        """Forbid that the segments of two supervoxels ever become one."""
+        with self._lock:
+            u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
+            segment, before = self._state.segment, self._state.constraints
+            if segment[u] == segment[v]:
+                raise ActionError(
+                    f"Supervoxels {u_id} and {v_id} are in one segment, so they cannot be kept apart. "
+                    "Cut the merge between them first."
+                )
+            if before.between(segment, u, v) is not None:
+                raise ActionError(f"The segments of supervoxels {u_id} and {v_id} are kept apart already.")
+            self._state.constraints = before.with_pair(u, v)
+            action = self.actions.find(u, v)
+            score = self._state.score(action) if action >= 0 else 0.0
+            step = self._describe("keep-apart", (u_id, v_id), action, score, joins_segments=False)
+            self.journal.push(Entry(step, None, before))
+            return step
+
+    def cut(self, u_id: int, v_id: int) -> Step:
+        """Take a past merge out, wherever in the history it lies.
+
+        The segment falls apart into the two sides of that merge; later merges between supervoxels of the two
+        sides go with it, all other decisions stay.
+        """
+        with self._lock:
+            action = self._find_action(u_id, v_id)
+            if not self._state.taken[action]:
+                raise ActionError(
+                    f"Supervoxels {u_id} and {v_id} were never merged directly, so there is nothing to cut."
+                )
+            return self._cut(action)
+
+    def undo(self) -> Step:
+        """Take the last decision back and return it."""
+        with self._lock:
+            if not self.journal.done:
+                raise ActionError("There is nothing to undo.")
+            entry = self.journal.done.pop()
+            if entry.replaced is not None:
+                self._state.revert(entry.replaced)
+            self._state.constraints = entry.constraints
+            self.journal.undone.append(entry)
+            return entry.step
+
+    def redo(self) -> Step:
+        """Do the decision again that was taken back last."""
+        with self._lock:
+            if not self.journal.undone:
+                raise ActionError("There is nothing to redo.")
+            *rest, entry = self.journal.undone
+            step = entry.step
+            if step.kind == "keep-apart":
+                again = self.keep_apart(step.u_id, step.v_id)
+            elif step.kind == "cut":
+                again = self._cut(step.action_index)
+            else:
+                again = self._take(step.action_index, step.kind)
+            self.journal.undone = rest
+            return again
+
+    def _find_action(self, u_id: int, v_id: int) -> int:
+        """Find the action between two supervoxel ids, or say what could be merged instead."""
+        u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
+        action = self.actions.find(u, v)
+        if action < 0:
+            ids, table = self.supervoxels.ids, self.actions
+            near = [f"{ids[table.u[row]]} and {ids[table.v[row]]}" for row in table.nearest(u, v)]
+            raise ActionError(
+                f"Supervoxels {u_id} and {v_id} do not touch, so they cannot be merged directly. "
+                f"The nearest pairs that do: {', '.join(near) or 'none'}."
+            )
+        return action
+
+    def _take(self, action: int, kind: StepKind) -> Step:
+        """Take an action and write the journal."""
+        score = self._state.score(action)
+        replaced = self._state.take(action)
+        return self._record(kind, action, score, replaced, joins_segments=len(replaced.moved) > 0)
+
+    def _cut(self, action: int) -> Step:
+        """Cut an action and write the journal."""
+        before = self._state.energy
+        replaced = self._state.cut(action)
+        return self._record("cut", action, self._state.energy - before, replaced, joins_segments=False)
+
+    def _record(
+        self, kind: StepKind, action: int, score: float, replaced: Replaced, *, joins_segments: bool
+    ) -> Step:
+        """Write a merge or a cut to the journal."""
+        ids = self.supervoxels.ids
+        ends = int(ids[self.actions.u[action]]), int(ids[self.actions.v[action]])
+        step = self._describe(kind, ends, action, score, joins_segments=joins_segments)
+        self.journal.push(Entry(step, replaced, self._state.constraints))
+        return step
+
+    def _describe(
+        self, kind: StepKind, ends: tuple[int, int], action: int, score: float, *, joins_segments: bool
+    ) -> Step:
+        """Make the record of a decision from the state after it."""
+        return Step(
+            index=len(self.journal.done),
+            kind=kind,
+            u_id=ends[0],
+            v_id=ends[1],
+            action_index=action,
+            score=score,
+            energy=self._state.energy,
+            joins_segments=joins_segments,
+            n_segments=self._state.n_segments,
+        )

@@ -1,0 +1,112 @@
+"""Arrays that kernels write to, allocated once per thread or spec and used again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from napari_celis.core.regions import RegionTable
+
+ROWS = 1 << 15
+"""Descriptors per batch: large enough for fast matrix products, small enough to stay in cache."""
+
+
+class Rows(NamedTuple):
+    """Descriptors whose energy is wanted; those that the cache does not know are listed with their bits."""
+
+    energy: np.ndarray
+    """Energy of each row, NaN where it is missing, float64."""
+    missing: np.ndarray
+    """Which rows are missing, int32; the other arrays run parallel to this one."""
+    centre: np.ndarray
+    hash: np.ndarray
+    bits: np.ndarray
+
+
+class Terms(NamedTuple):
+    """Energy differences, each between two rows, and the leader slot that gains or loses it."""
+
+    target: np.ndarray
+    base: np.ndarray
+    row: np.ndarray
+    sign: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Working memory of the kernels in `kernels.changes`."""
+
+    table: np.ndarray
+    """Component of every supervoxel of the volume, in the region at hand."""
+    keys: np.ndarray
+    """The pair table: keys, entries and a bitmap that answers most misses."""
+    values: np.ndarray
+    filter: np.ndarray
+    entry_slot: np.ndarray
+    """Leader of each entry, -1 when no action could merge the pair."""
+    entry_a: np.ndarray
+    entry_b: np.ndarray
+    partner: np.ndarray
+    """The entry that becomes the same pair by the merge at hand, or -1."""
+    stamps: np.ndarray
+    """Last centre that sampled the entry."""
+    groups: np.ndarray
+    """Group of the entry at that centre."""
+    entry_sums: np.ndarray
+    group_entry: np.ndarray
+    group_bits: np.ndarray
+    base: np.ndarray
+    after: np.ndarray
+
+
+class Buffers(NamedTuple):
+    """Everything one thread needs to work on one spec."""
+
+    rows: Rows
+    terms: Terms
+    scratch: Scratch
+    counts: np.ndarray
+    """Rows, missing rows, terms, centres sampled."""
+
+
+def allocate(table: RegionTable, n_supervoxels: int, n_columns: int) -> Buffers:
+    """Allocate for the largest region of a spec."""
+    spec = table.tiling.spec
+    n_entries = 2 * table.max_slots + 1
+    n_keys = 64
+    while n_keys < 4 * n_entries:
+        n_keys *= 2
+    n_rows = max(ROWS, 4 * spec.n_bits)
+    return Buffers(
+        Rows(
+            np.empty(n_rows, np.float64),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.uint64),
+            np.empty((n_rows, spec.n_words), np.uint64),
+        ),
+        Terms(
+            np.empty(n_rows, np.int64),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int8),
+        ),
+        Scratch(
+            np.zeros(n_supervoxels + 1, np.int32),
+            np.empty(n_keys, np.int64),
+            np.empty(n_keys, np.int32),
+            np.empty(n_keys // 8, np.uint64),
+            np.empty(n_entries, np.int64),
+            np.empty(n_entries, np.int32),
+            np.empty(n_entries, np.int32),
+            np.empty(n_entries, np.int32),
+            np.empty(n_entries, np.int64),
+            np.empty(n_entries, np.int32),
+            np.empty((n_entries, n_columns), np.float64),
+            np.empty(spec.n_bits, np.int32),
+            np.empty((spec.n_bits, spec.n_words), np.uint64),
+            np.empty(spec.n_words, np.uint64),
+            np.empty(spec.n_words, np.uint64),
+        ),
+        np.zeros(4, np.int64),
+    )

@@ -1,0 +1,149 @@
+"""The expert: greedy on the variation of information against the truth; a model learns to imitate it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log2
+
+import numpy as np
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.contingency import contingency_table
+from napari_celis.core.errors import LabelsError
+from napari_celis.core.kernels import vi as kernels
+from napari_celis.core.supervoxels import Supervoxels
+
+
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """How many voxels each supervoxel shares with each true object; truth 0 is left out."""
+
+    row_start: np.ndarray
+    """Where the entries of each dense supervoxel index begin, int64 (N + 2,)."""
+    column: np.ndarray
+    """True object of each entry, counted from 0, ascending within a row, int64 (P,)."""
+    count: np.ndarray
+    """Voxels of each entry, float64 (P,)."""
+
+    @property
+    def n_voxels(self) -> float:
+        """Voxels with a true object."""
+        return float(self.count.sum())
+
+    def of_segments(self, segment: np.ndarray) -> Overlaps:
+        """Add up the rows of the supervoxels of each segment; `segment` names them by dense indices."""
+        rows = np.repeat(np.arange(len(self.row_start) - 1), np.diff(self.row_start))
+        width = int(self.column.max()) + 1
+        keys, inverse = np.unique(segment[rows].astype(np.int64) * width + self.column, return_inverse=True)
+        count = np.bincount(inverse, weights=self.count)
+        start = np.searchsorted(keys // width, np.arange(len(self.row_start)))
+        return Overlaps(start.astype(np.int64), keys % width, count)
+
+    def changes(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Change of the variation of information in bits when rows a[i] and b[i] become one, float64 (n,)."""
+        cumulative = np.concatenate([[0.0], np.cumsum(self.count)])
+        size = cumulative[self.row_start[1:]] - cumulative[self.row_start[:-1]]
+        out = np.empty(len(a))
+        kernels.merge_changes(
+            self.row_start, self.column, self.count, size, a.astype(np.int64), b.astype(np.int64), out
+        )
+        return out / self.n_voxels
+
+
+def overlap(supervoxels: Supervoxels, truth: np.ndarray) -> Overlaps:
+    """Count the voxels that supervoxels share with true objects."""
+    table = contingency_table(supervoxels.dense, truth)
+    is_real = table.segment_ids > 0
+    if not is_real.any():
+        raise LabelsError(
+            "The truth labels no voxel that belongs to a supervoxel, so there is nothing to learn from. "
+            "Check that both volumes show the same place."
+        )
+    entries = np.repeat(is_real, np.diff(table.row_starts))
+    rows = table.segment_ids[table.segment_indices][entries].astype(np.int64)
+    start = np.searchsorted(rows, np.arange(supervoxels.n + 2)).astype(np.int64)
+    return Overlaps(start, table.truth_indices[entries], table.counts[entries].astype(np.float64))
+
+
+@dataclass(frozen=True)
+class ExpertStep:
+    """One merge of the expert."""
+
+    action_index: int
+    change: float
+    """Change of the variation of information in bits, below 0."""
+
+
+def expert_steps(actions: ActionTable, overlaps: Overlaps) -> Iterator[ExpertStep]:
+    """Take the action that lowers the variation of information most, again and again, while one does.
+
+    Of equal actions the first is taken. Actions inside one segment change nothing and are never taken.
+    """
+    run = _ExpertRun(actions, overlaps)
+    while (step := run.step()) is not None:
+        yield step
+
+
+class _ExpertRun:
+    """Segments as sets of voxel counts per true object, their neighbours, and a queue of changes."""
+
+    def __init__(self, actions: ActionTable, overlaps: Overlaps) -> None:
+        start, column, count = overlaps.row_start, overlaps.column, overlaps.count
+        self.n_voxels = overlaps.n_voxels
+        self.rows = [
+            dict(zip(column[a:b].tolist(), count[a:b].tolist(), strict=True))
+            for a, b in pairwise(start.tolist())
+        ]
+        self.size = [sum(row.values()) for row in self.rows]
+        self.version = [0] * len(self.rows)
+        self.neighbours: list[dict[int, int]] = [{} for _ in self.rows]
+        self.queue: list[tuple[float, int, int, int, int, int]] = []
+        for action, (u, v) in enumerate(zip(actions.u.tolist(), actions.v.tolist(), strict=True)):
+            self.neighbours[u][v] = self.neighbours[v][u] = action
+            self._push(u, v, action)
+
+    def step(self) -> ExpertStep | None:
+        """Take the best action that is still up to date."""
+        while self.queue:
+            change, action, u, v, version_u, version_v = heapq.heappop(self.queue)
+            if self.version[u] == version_u and self.version[v] == version_v:
+                self._join(u, v)
+                return ExpertStep(action, change)
+        return None
+
+    def _push(self, u: int, v: int, action: int) -> None:
+        """Queue an action if it lowers the variation of information."""
+        change = self._change(u, v)
+        if change < 0:
+            heapq.heappush(self.queue, (change, action, u, v, self.version[u], self.version[v]))
+
+    def _change(self, u: int, v: int) -> float:
+        """Change of the variation of information if two segments become one."""
+        few, many = sorted((self.rows[u], self.rows[v]), key=len)
+        shared = sum(_gain(count, many[column]) for column, count in few.items() if column in many)
+        return (_gain(self.size[u], self.size[v]) - 2.0 * shared) / self.n_voxels
+
+    def _join(self, u: int, v: int) -> None:
+        """Let `v` become part of `u`."""
+        for column, count in self.rows[v].items():
+            self.rows[u][column] = self.rows[u].get(column, 0.0) + count
+        self.size[u] += self.size[v]
+        self.rows[v], self.size[v] = {}, 0.0
+        self.version[u] += 1
+        self.version[v] += 1
+        for other, action in self.neighbours[v].items():
+            del self.neighbours[other][v]
+            if other != u:
+                first = min(action, self.neighbours[u].get(other, action))
+                self.neighbours[u][other] = self.neighbours[other][u] = first
+        self.neighbours[v] = {}
+        for other, action in self.neighbours[u].items():
+            self._push(u, other, action)
+
+
+def _gain(a: float, b: float) -> float:
+    """Return (a + b) log(a + b) - a log a - b log b, in bits."""
+    return sum(sign * n * log2(n) for sign, n in ((1, a + b), (-1, a), (-1, b)) if n > 0)

@@ -1,0 +1,324 @@
+"""One pass per centre: its descriptor, and for every merge at once the bits that it would set.
+
+Arguments that travel together come as named tuples of arrays, described in `napari_celis.core.regions`
+(`layout`) and `napari_celis.core.buffers` (`rows`, `terms`, `scratch`, `cache`).
+
+An *entry* is a pair of components of one region. It is active when an action could merge the two; the term
+of an active pair is kept at its leader, the first slot between the two components.
+"""
+
+import numba as nb
+import numpy as np
+
+from napari_celis.core.kernels.tables import energy_find, hash_bits, pair_clear, pair_find, pair_insert
+
+
+@nb.njit(nogil=True, cache=True)
+def load_components(layout, components, region, scratch):
+    """Let `scratch.table` answer the component of every supervoxel of a region; 0 stays background."""
+    for place in range(layout.local_start[region], layout.local_start[region + 1]):
+        scratch.table[layout.local_sv[place]] = components[place]
+
+
+@nb.njit(nogil=True, cache=True)
+def pair_key(a, b, width):
+    """Number an unordered pair of components."""
+    return np.int64(min(a, b)) * width + np.int64(max(a, b))
+
+
+@nb.njit(nogil=True, cache=True)
+def enter_pairs(layout, components, region, scratch):
+    """Enter the active pairs of a region into the pair table; returns shift, width, number of entries."""
+    begin = layout.local_start[region]
+    width = np.int64(layout.local_start[region + 1] - begin + 1)
+    n_slots = layout.slot_start[region + 1] - layout.slot_start[region]
+    shift = pair_clear(scratch.keys, scratch.filter, 2 * n_slots)
+    n = 0
+    for slot in range(layout.slot_start[region], layout.slot_start[region + 1]):
+        a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
+        if a == b:
+            continue
+        key = pair_key(a, b, width)
+        if pair_find(scratch.keys, scratch.values, scratch.filter, shift, key) < 0:
+            pair_insert(scratch.keys, scratch.values, scratch.filter, shift, key, n)
+            scratch.entry_slot[n] = slot
+            scratch.entry_a[n] = a
+            scratch.entry_b[n] = b
+            scratch.partner[n] = -1
+            scratch.stamps[n] = -1
+            n += 1
+    return shift, width, n
+
+
+@nb.njit(nogil=True, cache=True)
+def enter_changes(layout, components, region, k1, k2, scratch):
+    """Enter the active pairs, and as their partners the pairs that join them when k1 and k2 merge.
+
+    Merging makes {k1, L} and {k2, L} one pair for every L. If one of the two is not active it is entered all
+    the same, without a slot, because its bits belong to the new pair.
+    Returns shift, width, number of entries, entry of {k1, k2}.
+    """
+    shift, width, n = enter_pairs(layout, components, region, scratch)
+    merged = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(k1, k2, width))
+    for e in range(n):
+        a, b = scratch.entry_a[e], scratch.entry_b[e]
+        if b in (k1, k2):
+            a, b = b, a
+        if e == merged or (a != k1 and a != k2):
+            continue
+        other = k2 if a == k1 else k1
+        key = pair_key(other, b, width)
+        f = pair_find(scratch.keys, scratch.values, scratch.filter, shift, key)
+        if f < 0:
+            f = n
+            n += 1
+            pair_insert(scratch.keys, scratch.values, scratch.filter, shift, key, f)
+            scratch.entry_slot[f] = -1
+            scratch.entry_a[f] = other
+            scratch.entry_b[f] = b
+            scratch.stamps[f] = -1
+            scratch.partner[f] = e
+        scratch.partner[e] = f
+    return shift, width, n, merged
+
+
+@nb.njit(nogil=True, cache=True)
+def leader_after(scratch, e):
+    """Return the leader of entry `e` once the merge is done."""
+    slot, f = scratch.entry_slot[e], scratch.partner[e]
+    if f >= 0 and scratch.entry_slot[f] >= 0 and (slot < 0 or scratch.entry_slot[f] < slot):
+        return scratch.entry_slot[f]
+    return slot
+
+
+@nb.njit(nogil=True, cache=True)
+def sample_centre(flat_supervoxels, position, offsets, shift, width, stamp, scratch):
+    """Write the descriptor of one centre to `scratch.base` and group its other bits by entry.
+
+    A bit whose ends lie in different components is set by the merge of these two and by no other, so one
+    look at each pair tells what every merge would change. Returns the number of groups; group g belongs to
+    `scratch.group_entry[g]` and has the bits `scratch.group_bits[g]`.
+    """
+    table = scratch.table
+    n_groups = 0
+    n_pairs = offsets.shape[1]
+    for word in range(len(scratch.base)):
+        bits = np.uint64(0)
+        begin = word * 64
+        for i in range(begin, min(begin + 64, n_pairs)):
+            a = table[flat_supervoxels[position + offsets[0, i]]]
+            b = table[flat_supervoxels[position + offsets[1, i]]]
+            bit = np.uint64(1) << np.uint64(i - begin)
+            if a == b:
+                if a != 0:
+                    bits |= bit
+            elif a != 0 and b != 0:
+                key = pair_key(a, b, width)
+                e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, key)
+                if e >= 0:
+                    if scratch.stamps[e] != stamp:
+                        scratch.stamps[e] = stamp
+                        scratch.groups[e] = n_groups
+                        scratch.group_entry[n_groups] = e
+                        scratch.group_bits[n_groups, :] = 0
+                        n_groups += 1
+                    scratch.group_bits[scratch.groups[e], word] |= bit
+        scratch.base[word] = bits
+    return n_groups
+
+
+@nb.njit(nogil=True, cache=True)
+def emit_row(rows, counts, cache, centre, bits):
+    """Ask for the energy of `bits` at `centre`; what the cache does not know joins the missing rows."""
+    row, missing = counts[0], counts[1]
+    h = hash_bits(bits)
+    energy = energy_find(cache.centres, cache.hashes, cache.energies, centre, h)
+    rows.energy[row] = energy
+    if np.isnan(energy):
+        rows.missing[missing] = row
+        rows.centre[missing] = centre
+        rows.hash[missing] = h
+        rows.bits[missing, :] = bits
+        counts[1] = missing + 1
+    counts[0] = row + 1
+    return row
+
+
+@nb.njit(nogil=True, cache=True)
+def emit_term(terms, counts, target, base, row, sign):
+    """Note that `target` gains (sign = 1) or loses (-1) the energy of `row` minus that of `base`."""
+    n = counts[2]
+    terms.target[n] = target
+    terms.base[n] = base
+    terms.row[n] = row
+    terms.sign[n] = sign
+    counts[2] = n + 1
+
+
+@nb.njit(nogil=True, cache=True)
+def is_full(rows, terms, counts, n_pairs):
+    """Tell whether one more centre might not fit."""
+    return counts[0] + 2 * n_pairs + 2 > len(rows.energy) or counts[2] + 2 * n_pairs + 2 > len(terms.row)
+
+
+@nb.njit(nogil=True, cache=True)
+def collect_initial(
+    flat_supervoxels,
+    layout,
+    offsets,
+    components,
+    regions,
+    begin,
+    begin_centre,
+    cache,
+    rows,
+    terms,
+    scratch,
+    counts,
+):
+    """Collect the terms of every active pair in the given regions, from scratch, until a buffer is full.
+
+    counts : int64 (4,)  rows, missing rows, terms, centres sampled; zeroed by the caller
+
+    A base energy is a term without a base; its target is the place of the region in `regions`.
+    Returns where to go on: place in `regions`, centre within the region.
+    """
+    for i in range(begin, len(regions)):
+        region = regions[i]
+        load_components(layout, components, region, scratch)
+        shift, width, _ = enter_pairs(layout, components, region, scratch)
+        first = layout.centre_start[region]
+        for c in range(begin_centre, layout.centre_start[region + 1] - first):
+            if is_full(rows, terms, counts, offsets.shape[1]):
+                return i, c
+            centre = first + c
+            n_groups = sample_centre(
+                flat_supervoxels, layout.flat_centres[centre], offsets, shift, width, centre, scratch
+            )
+            counts[3] += 1
+            base = emit_row(rows, counts, cache, centre, scratch.base)
+            emit_term(terms, counts, i, -1, base, 1)
+            for g in range(n_groups):
+                e = scratch.group_entry[g]
+                for word in range(len(scratch.base)):
+                    scratch.after[word] = scratch.base[word] | scratch.group_bits[g, word]
+                row = emit_row(rows, counts, cache, centre, scratch.after)
+                emit_term(terms, counts, scratch.entry_slot[e], base, row, 1)
+        begin_centre = 0
+    return len(regions), 0
+
+
+@nb.njit(nogil=True, cache=True)
+def touchable_centres(layout, components, regions, k1, k2, mask_start, scratch, union, masks):
+    """Mark the centres where merging k1[i] and k2[i] in region i may change a term.
+
+    These are the centres that sample both components, or one of them together with an L of which only the
+    other one was an active partner: there {k1, L} had bits but no term.
+
+    mask_start : int64 (n + 1,)  where the mask of each region begins in `masks`
+    union      : uint64 (rows, words)  scratch: who sees each component, rows >= components + 1
+    """
+    for i in range(len(regions)):
+        region = regions[i]
+        n_words = mask_start[i + 1] - mask_start[i]
+        begin = layout.local_start[region]
+        n_local = layout.local_start[region + 1] - begin
+        union[: n_local + 1, :n_words] = 0
+        for place in range(n_local):
+            row = layout.seen_start[region] + place * n_words
+            for word in range(n_words):
+                union[components[begin + place], word] |= layout.seen[row + word]
+        for word in range(n_words):
+            masks[mask_start[i] + word] = union[k1[i], word] & union[k2[i], word]
+        _, _, n, _ = enter_changes(layout, components, region, k1[i], k2[i], scratch)
+        for e in range(n):
+            if scratch.entry_slot[e] < 0:
+                a, b = scratch.entry_a[e], scratch.entry_b[e]
+                for word in range(n_words):
+                    masks[mask_start[i] + word] |= union[a, word] & union[b, word]
+
+
+@nb.njit(nogil=True, cache=True)
+def _emit_changes(layout, centre, n_groups, merged, cache, rows, terms, counts, scratch):
+    """Emit what the merge changes at one sampled centre: old terms go, new terms come."""
+    stamp = centre
+    is_joined = merged >= 0 and scratch.stamps[merged] == stamp
+    base, new_base = -1, -1
+    for g in range(n_groups):
+        e = scratch.group_entry[g]
+        f = scratch.partner[e]
+        has_partner = f >= 0 and scratch.stamps[f] == stamp
+        if e == merged or (has_partner and f < e):
+            continue
+        if not is_joined and not has_partner and scratch.entry_slot[e] >= 0:
+            continue
+        if base < 0:
+            base = emit_row(rows, counts, cache, centre, scratch.base)
+            new_base = base
+            if is_joined:
+                joined = scratch.groups[merged]
+                for word in range(len(scratch.base)):
+                    scratch.after[word] = scratch.base[word] | scratch.group_bits[joined, word]
+                new_base = emit_row(rows, counts, cache, centre, scratch.after)
+        for h in range(2 if has_partner else 1):
+            old = e if h == 0 else f
+            if scratch.entry_slot[old] >= 0:
+                for word in range(len(scratch.base)):
+                    bits = scratch.group_bits[scratch.groups[old], word]
+                    scratch.after[word] = scratch.base[word] | bits
+                row = emit_row(rows, counts, cache, centre, scratch.after)
+                emit_term(terms, counts, leader_after(scratch, old), base, row, -1)
+        for word in range(len(scratch.base)):
+            bits = scratch.base[word] | scratch.group_bits[g, word]
+            if has_partner:
+                bits |= scratch.group_bits[scratch.groups[f], word]
+            if is_joined:
+                bits |= scratch.group_bits[scratch.groups[merged], word]
+            scratch.after[word] = bits
+        row = emit_row(rows, counts, cache, centre, scratch.after)
+        emit_term(terms, counts, leader_after(scratch, e), new_base, row, 1)
+
+
+@nb.njit(nogil=True, cache=True)
+def collect_changes(
+    flat_supervoxels,
+    layout,
+    offsets,
+    components,
+    regions,
+    k1,
+    k2,
+    mask_start,
+    masks,
+    begin,
+    begin_centre,
+    cache,
+    rows,
+    terms,
+    scratch,
+    counts,
+):
+    """Collect the terms that change when k1[i] and k2[i] merge in region i, until a buffer is full.
+
+    masks : uint64 (n,)  one bit per centre: sample it? Any superset of the touched ones gives the same terms
+
+    Arguments and result as in `collect_initial`.
+    """
+    for i in range(begin, len(regions)):
+        region = regions[i]
+        load_components(layout, components, region, scratch)
+        shift, width, _, merged = enter_changes(layout, components, region, k1[i], k2[i], scratch)
+        first = layout.centre_start[region]
+        for c in range(begin_centre, layout.centre_start[region + 1] - first):
+            if (masks[mask_start[i] + (c >> 6)] >> np.uint64(c & 63)) & np.uint64(1) == 0:
+                continue
+            if is_full(rows, terms, counts, offsets.shape[1]):
+                return i, c
+            centre = first + c
+            n_groups = sample_centre(
+                flat_supervoxels, layout.flat_centres[centre], offsets, shift, width, centre, scratch
+            )
+            counts[3] += 1
+            _emit_changes(layout, centre, n_groups, merged, cache, rows, terms, counts, scratch)
+        begin_centre = 0
+    return len(regions), 0

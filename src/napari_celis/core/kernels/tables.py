@@ -1,0 +1,103 @@
+"""Hash tables as plain arrays: component pairs of one region, and energies seen before."""
+
+import numba as nb
+import numpy as np
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX = np.uint64(0xBF58476D1CE4E5B9)
+EMPTY = -1
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def spread(key, shift):
+    """Map an integer to the top `64 - shift` bits of its product with the golden ratio."""
+    return np.int64((np.uint64(key) * GOLDEN) >> np.uint64(shift))
+
+
+@nb.njit(nogil=True, cache=True)
+def pair_clear(keys, seen, n_entries):
+    """Empty a pair table for up to `n_entries` and return the shift that addresses it.
+
+    keys : int64 (P,)   P a power of two; the first 4 * n_entries or more are used
+    seen : uint64 (P / 8,)  a bitmap over finer hashes that answers most misses without a probe
+    """
+    size, log_size = 64, 6
+    while size < 4 * n_entries:
+        size *= 2
+        log_size += 1
+    keys[:size] = EMPTY
+    seen[: size // 8] = 0
+    return 64 - log_size
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def pair_find(keys, values, seen, shift, key):
+    """Return the value stored for `key`, or -1."""
+    fine = spread(key, shift - 3)
+    if (seen[fine >> 6] >> np.uint64(fine & 63)) & np.uint64(1) == 0:
+        return -1
+    mask = (np.int64(1) << np.int64(64 - shift)) - 1
+    place = fine >> 3
+    while keys[place] != EMPTY:
+        if keys[place] == key:
+            return np.int64(values[place])
+        place = (place + 1) & mask
+    return -1
+
+
+@nb.njit(nogil=True, cache=True)
+def pair_insert(keys, values, seen, shift, key, value):
+    """Store `value` for a key that is not in the table."""
+    fine = spread(key, shift - 3)
+    seen[fine >> 6] |= np.uint64(1) << np.uint64(fine & 63)
+    mask = (np.int64(1) << np.int64(64 - shift)) - 1
+    place = fine >> 3
+    while keys[place] != EMPTY:
+        place = (place + 1) & mask
+    keys[place] = key
+    values[place] = value
+
+
+@nb.njit(nogil=True, cache=True)
+def hash_bits(bits):
+    """Hash one packed descriptor to 64 bits."""
+    h = np.uint64(len(bits)) * GOLDEN
+    for w in range(len(bits)):
+        h = (h ^ bits[w]) * MIX
+        h ^= h >> np.uint64(29)
+    h *= GOLDEN
+    return h ^ (h >> np.uint64(32))
+
+
+@nb.njit(nogil=True, cache=True)
+def energy_find(centres, hashes, energies, centre, h):
+    """Return the energy of descriptor hash `h` at `centre`, or NaN when it was never seen.
+
+    centres : int32 (P,)  P a power of two, -1 where free
+    """
+    mask = np.int64(len(centres) - 1)
+    place = np.int64((h ^ (np.uint64(centre) * GOLDEN)) & np.uint64(mask))
+    while centres[place] != EMPTY:
+        if centres[place] == centre and hashes[place] == h:
+            return energies[place]
+        place = (place + 1) & mask
+    return np.nan
+
+
+@nb.njit(nogil=True, cache=True)
+def energy_insert(centres, hashes, energies, new_centres, new_hashes, new_energies):
+    """Store energies and return how many were new; the caller keeps the table at most half full."""
+    mask = np.int64(len(centres) - 1)
+    added = 0
+    for i in range(len(new_centres)):
+        centre, h = new_centres[i], new_hashes[i]
+        if centre == EMPTY:
+            continue
+        place = np.int64((h ^ (np.uint64(centre) * GOLDEN)) & np.uint64(mask))
+        while centres[place] != EMPTY and not (centres[place] == centre and hashes[place] == h):
+            place = (place + 1) & mask
+        added += centres[place] == EMPTY
+        centres[place] = centre
+        hashes[place] = h
+        energies[place] = new_energies[i]
+    return added

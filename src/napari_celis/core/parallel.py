@@ -1,0 +1,44 @@
+"""A small pool of threads for kernels that release the interpreter lock."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def default_threads() -> int:
+    """Count the processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Pool:
+    """Runs a function over items on `n_threads` threads; results come in the order of the items."""
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = n_threads or default_threads()
+        self._executor = ThreadPoolExecutor(self.n_threads, "celis") if self.n_threads > 1 else None
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Apply `function` to every item; the first error stops the rest, waits for them, and is raised here."""
+        if self._executor is None:
+            yield from map(function, items)
+            return
+        futures = deque(self._executor.submit(function, item) for item in items)
+        try:
+            while futures:
+                yield futures[0].result()
+                futures.popleft()
+        finally:
+            # Whoever handles an error may touch what other threads write, so these have to end first.
+            wait([future for future in futures if not future.cancel()])
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)

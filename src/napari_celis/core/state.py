@@ -1,0 +1,207 @@
+"""The state of an agglomeration: what is merged, what every further merge would cost, and how both change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.constraints import Constraints
+from napari_celis.core.descriptors import DescriptorSpec
+from napari_celis.core.energy import Energy, EnergyCache
+from napari_celis.core.journal import Replaced
+from napari_celis.core.parallel import Pool
+from napari_celis.core.pruning import CentreRule
+from napari_celis.core.regions import fill, tile
+from napari_celis.core.scores import N_COLUMNS, Change, SpecScores
+from napari_celis.core.segments import join_all, named_by_largest, spanning_forest
+from napari_celis.core.supervoxels import Supervoxels
+
+Result = TypeVar("Result")
+
+
+class AgglomerationState:
+    """Local components and terms per spec, sums per action, segments, taken actions and constraints.
+
+    Every change first evaluates all energies it needs, and only then touches anything, so an error in the
+    energy model leaves the state as it was. Every change returns the numbers that it replaced.
+    """
+
+    def __init__(
+        self,
+        supervoxels: Supervoxels,
+        actions: ActionTable,
+        specs: Sequence[DescriptorSpec],
+        energy: Energy,
+        order: Iterable[int],
+        pool: Pool,
+        rules: Sequence[CentreRule],
+        cache_entries: int,
+    ) -> None:
+        self.supervoxels = supervoxels
+        self.actions = actions
+        self.pool = pool
+        self.constraints = Constraints()
+        self.order = list(order)
+        """Taken actions in the order in which they were taken."""
+        self.taken = np.zeros(len(actions), dtype=bool)
+        self.taken[self.order] = True
+        joined = join_all(supervoxels.n, actions.u[self.order], actions.v[self.order])
+        self.segment = named_by_largest(joined, supervoxels.sizes)
+        """Segment of every supervoxel, named after one of its own, int32 (N + 1,)."""
+        self.voxels = np.bincount(self.segment, weights=supervoxels.sizes, minlength=supervoxels.n + 1)
+        """Voxels of every segment, float64 (N + 1,)."""
+        self.specs = tuple(
+            SpecScores(
+                index,
+                fill(tile(supervoxels.dense.shape, spec), supervoxels, actions, pool),
+                supervoxels,
+                energy,
+                EnergyCache(cache_entries),
+                tuple(rules),
+            )
+            for index, spec in enumerate(specs)
+        )
+        self.sums = np.zeros((len(specs), len(actions), N_COLUMNS))
+        """Per spec and action: energy change, and centres that see it."""
+
+    def score_everything(self, progress: Callable[[float], None] | None) -> None:
+        """Compute all terms from scratch, regions in parallel."""
+        tasks = [(scores, regions) for scores in self.specs for regions in scores.tasks()]
+        for scores in self.specs:
+            everywhere = np.arange(scores.table.tiling.n_regions, dtype=np.int64)
+            scores.components = scores.label_components(everywhere, self.taken)
+
+        def work(task: tuple[SpecScores, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+            scores, regions = task
+            energies = np.zeros(len(regions))
+            seen = scores.score_regions(
+                regions, scores.components, scores.new_buffers(), scores.sums, energies
+            )
+            scores.region_energy[regions] = energies
+            return seen
+
+        for done, (task, seen) in enumerate(zip(tasks, self.pool.map(work, tasks), strict=True), start=1):
+            for rows in seen:
+                task[0].cache.insert(*rows)
+            if progress is not None:
+                progress(done / len(tasks))
+        everything = np.arange(len(self.actions))
+        for scores in self.specs:
+            self.sums[scores.index] = scores.action_sums(everything)
+
+    @property
+    def energy(self) -> float:
+        """Energy of the current segmentation."""
+        return float(sum(scores.region_energy.sum() for scores in self.specs))
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments."""
+        return int(np.count_nonzero(self.voxels[1:]))
+
+    def score(self, action: int) -> float:
+        """Energy change of one action."""
+        return float(self.sums[:, action, 0].sum())
+
+    def scores(self) -> np.ndarray:
+        """Energy change of every action, float64 (A,)."""
+        total: np.ndarray = self.sums[:, :, 0].sum(axis=0)
+        return total
+
+    def available(self) -> np.ndarray:
+        """Tell which actions greedy may take, bool (A,): not taken, seen by a centre, not kept apart."""
+        is_seen = (self.sums[:, :, 1] > 0).any(axis=0)
+        forbidden = self.constraints.forbidden(self.segment, self.actions.u, self.actions.v)
+        mask: np.ndarray = ~self.taken & is_seen & ~forbidden
+        return mask
+
+    def take(self, action: int) -> Replaced:
+        """Merge the ends of an action, in every region and globally; the larger segment keeps its name."""
+        joins = [scores.find_join(action) for scores in self.specs]
+        self._prepare(lambda scores: scores.prepare_merge(joins[scores.index]))
+        changes = [scores.apply_merge(join) for scores, join in zip(self.specs, joins, strict=True)]
+        a, b = (int(self.segment[end[action]]) for end in (self.actions.u, self.actions.v))
+        if (self.voxels[a], -a) < (self.voxels[b], -b):
+            a, b = b, a
+        moved = np.flatnonzero(self.segment == b) if a != b else np.empty(0, dtype=np.int64)
+        self.order.append(action)
+        self.taken[action] = True
+        return self._finish(changes, None, moved, np.full(len(moved), a, dtype=np.int32))
+
+    def cut(self, action: int) -> Replaced:
+        """Take an action back, with every other taken one between the two sides that it leaves."""
+        removed, moved, names = self._sides(action)
+        taken = self.taken.copy()
+        taken[list(removed)] = False
+        regions = [
+            np.unique(np.concatenate([scores.regions_of(one) for one in removed])) for scores in self.specs
+        ]
+        prepared = self._prepare(lambda scores: scores.prepare_rebuild(regions[scores.index], taken))
+        changes = [
+            scores.apply_rebuild(regions[scores.index], *pair)
+            for scores, pair in zip(self.specs, prepared, strict=True)
+        ]
+        order = tuple(self.order)
+        self.taken = taken
+        self.order = [one for one in order if taken[one]]
+        return self._finish(changes, order, moved, names)
+
+    def revert(self, replaced: Replaced) -> None:
+        """Put everything back as it was before a change."""
+        for scores, change in zip(self.specs, replaced.changes, strict=True):
+            scores.restore(change)
+        for index, (rows, sums) in enumerate(zip(replaced.actions, replaced.action_sums, strict=True)):
+            self.sums[index, rows] = sums
+        self._name_segments(replaced.moved, replaced.segments)
+        if replaced.order is None:
+            self.taken[self.order.pop()] = False
+        else:
+            self.order = list(replaced.order)
+            self.taken[self.order] = True
+
+    def _prepare(self, work: Callable[[SpecScores], Result]) -> list[Result]:
+        """Evaluate a change for all specs in parallel; on any error nothing has changed."""
+        try:
+            return list(self.pool.map(work, self.specs))
+        except BaseException:
+            for scores in self.specs:
+                scores.discard()
+            raise
+
+    def _sides(self, action: int) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
+        """Find what a cut takes back, the supervoxels that change segment, and their new segments."""
+        u, v = self.actions.u, self.actions.v
+        forest = spanning_forest(u, v, self.order, self.supervoxels.n)
+        if action not in forest:
+            return (action,), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+        rest = sorted(forest - {action})
+        part = join_all(self.supervoxels.n, u[rest], v[rest])
+        sides = {int(part[u[action]]), int(part[v[action]])}
+        ends = part[u[self.order]], part[v[self.order]]
+        removed = tuple(one for one, a, b in zip(self.order, *ends, strict=True) if {int(a), int(b)} == sides)
+        kept = int(part[self.segment[u[action]]])
+        moved = np.flatnonzero(part == (sides - {kept}).pop())
+        name = moved[self.supervoxels.sizes[moved].argmax()]
+        return removed, moved, np.full(len(moved), name, dtype=np.int32)
+
+    def _finish(
+        self, changes: list[Change], order: tuple[int, ...] | None, moved: np.ndarray, names: np.ndarray
+    ) -> Replaced:
+        """Bring the sums per action and the segments up to date and return everything that was replaced."""
+        actions = tuple(scores.actions_of(change) for scores, change in zip(self.specs, changes, strict=True))
+        old_sums = tuple(self.sums[index, rows] for index, rows in enumerate(actions))
+        for scores, rows in zip(self.specs, actions, strict=True):
+            self.sums[scores.index, rows] = scores.action_sums(rows)
+        old_segments = self.segment[moved]
+        self._name_segments(moved, names)
+        return Replaced(tuple(changes), actions, old_sums, order, moved, old_segments)
+
+    def _name_segments(self, moved: np.ndarray, names: np.ndarray) -> None:
+        """Give supervoxels other segments and keep the sizes of segments right."""
+        sizes = self.supervoxels.sizes[moved]
+        np.subtract.at(self.voxels, self.segment[moved], sizes)
+        self.segment[moved] = names
+        np.add.at(self.voxels, names, sizes)
