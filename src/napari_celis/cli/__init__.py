@@ -1,0 +1,43 @@
+"""The `celis` command: the same work as the viewer, without one."""
+
+from __future__ import annotations
+
+import sys
+
+from napari_celis.cli import (  # noqa: F401, each adds its command to the app
+    demo,
+    evaluate,
+    phantom,
+    pruning_report,
+    view,
+    volumes,
+    watershed,
+)
+from napari_celis.cli.app import app
+
+
+def main() -> None:
+    """Run `celis`; a mistake ends in one sentence and exit code 1, wrong usage in 2."""
+    from napari_celis.core.errors import CelisError
+
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    try:
+        app([argument for argument in arguments if argument != "--debug"])
+    except KeyboardInterrupt:
+        print("celis: stopped.", file=sys.stderr)
+        sys.exit(1)
+    except (CelisError, OSError, MemoryError) as error:
+        if debug:
+            raise
+        print(f"celis: {str(error) or 'not enough memory.'}", file=sys.stderr)
+        sys.exit(1)
+    except Exception as error:
+        if debug:
+            raise
+        print(
+            f"celis: this should not have happened ({type(error).__name__}: {error}). "
+            "Run the same command with --debug and report what it prints.",
+            file=sys.stderr,
+        )
+        sys.exit(1)

@@ -1,0 +1,69 @@
+"""`celis bench`: how fast and how exact, as ratios measured in one run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from napari_celis.cli.app import app
+from napari_celis.cli.options import JsonOption, write_json
+
+GOALS = {
+    "score_error": ("≤", 1e-5),
+    "evaluations_vs_lower_bound": ("≤", 0.33),
+    "lookups_vs_paper": ("≤", 0.05),
+    "kernel_vs_gather": ("≤", 2.0),
+    "first_layer_vs_dense": ("≤", 0.5),
+    "threads_speedup": ("≥", 1.7),
+    "cost_growth": ("≤", 1.3),
+    "step_p95_ms": ("<", 50.0),
+    "undo_p95_ms": ("<", 10.0),
+    "peak_gb": ("≤", 4.0),
+}
+
+
+@app.command()
+def bench(
+    supervoxels: Annotated[
+        str | None, typer.Option(metavar="V", help="Labels to measure on; the bundled sample by default.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(metavar="KEY", help="Measure this figure alone.")] = None,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Greedy steps per benchmark.")] = 300,
+    json: JsonOption = None,
+) -> None:
+    """Measure the figures that the design sets goals for, on the data named in the output."""
+    if only is not None and only not in GOALS:
+        raise typer.BadParameter(
+            f"there is no figure {only!r}; there are: {', '.join(GOALS)}", param_hint="--only"
+        )
+    from tqdm import tqdm
+
+    from napari_celis.bench import agglomeration as measures
+    from napari_celis.io.samples import sample_volumes
+    from napari_celis.io.volumes import open_volume, read_labels
+
+    measure_of = {
+        "score_error": measures.measure_score_error,
+        "evaluations_vs_lower_bound": measures.measure_counts,
+        "lookups_vs_paper": measures.measure_counts,
+        "kernel_vs_gather": measures.measure_kernel,
+        "first_layer_vs_dense": measures.measure_first_layer,
+        "threads_speedup": measures.measure_threads,
+        "cost_growth": measures.measure_growth,
+        "step_p95_ms": measures.measure_steps,
+        "undo_p95_ms": measures.measure_steps,
+        "peak_gb": measures.measure_peak,
+    }
+    volume = open_volume(supervoxels) if supervoxels else sample_volumes()["supervoxels"]
+    data = measures.BenchData(volume.name, read_labels(volume), steps)
+    wanted = [only] if only else list(GOALS)
+    figures: dict[str, float] = {}
+    for measure in tqdm(list(dict.fromkeys(measure_of[key] for key in wanted)), unit="benchmark"):
+        figures |= measure(data)
+    shape = " × ".join(str(size) for size in data.supervoxels.shape)
+    typer.echo(f"Measured on {data.name}, {shape} voxels, {steps} steps.")
+    for key, value in figures.items():
+        sign, goal = GOALS.get(key, ("", None))
+        typer.echo(f"{key:<28}{value:>12.4g}" + (f"   goal {sign} {goal:g}" if goal is not None else ""))
+    write_json(json, {**figures, "data": data.name, "shape": list(data.supervoxels.shape), "steps": steps})

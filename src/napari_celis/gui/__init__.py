@@ -1,0 +1,1 @@
+"""The napari plugin: layers, panels and threads; no arithmetic on voxels."""

@@ -1,0 +1,113 @@
+"""Volumes as napari layers, and back; nothing else turns one into the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pint
+
+from napari_celis.core.errors import VolumeError
+from napari_celis.core.volume import Volume, as_labels, as_triple
+from napari_celis.io.blocks import Kind
+
+LayerData = tuple[Any, dict[str, Any], str]
+
+AXES = ("z", "y", "x")
+
+
+def volume_to_layer(volume: Volume, kind: Kind, coarser: Sequence[Volume] = ()) -> LayerData:
+    """Describe `volume` the way napari wants it: data, settings, type of layer.
+
+    Parameters
+    ----------
+    volume : Volume
+        Stays lazy: napari reads the slices it shows.
+    kind : {"image", "labels"}
+        Type of the layer.
+    coarser : sequence of Volume, optional
+        The further levels of a pyramid, from fine to coarse.
+
+    Returns
+    -------
+    layer : tuple of (data, dict, str)
+        For `Layer.create`, or to return from a reader.
+    """
+    settings: dict[str, Any] = {
+        "name": volume.name,
+        "scale": volume.voxel_size_nm,
+        "translate": volume.offset_nm,
+        "units": ("nm", "nm", "nm"),
+        "axis_labels": AXES,
+        "metadata": {
+            "celis": {"voxel_size_nm": volume.voxel_size_nm, "offset_nm": volume.offset_nm, "kind": kind}
+        },
+        "multiscale": bool(coarser),
+    }
+    levels = [_shown(level, kind) for level in (volume, *coarser)]
+    return levels if coarser else levels[0], settings, kind
+
+
+def _shown(volume: Volume, kind: Kind) -> Any:
+    """Return the voxels in a type that the layer takes: a labels layer cannot show a lazy mask."""
+    if kind == "labels" and volume.dtype.kind == "b":
+        return as_labels(volume.read(), volume.name)
+    return volume.data
+
+
+def layer_to_volume(data: Any, settings: Mapping[str, Any]) -> Volume:
+    """Read voxel size, offset and name off a layer.
+
+    Parameters
+    ----------
+    data : array-like, or list of them
+        The voxels; of a pyramid the finest level counts.
+    settings : mapping
+        As in a layer-data tuple. Lengths without a unit count as nanometres.
+    """
+    name = str(settings.get("name", "layer"))
+    finest = data[0] if settings.get("multiscale") else data
+    if len(finest.shape) != 3:
+        raise VolumeError(
+            f"The layer `{name}` has {len(finest.shape)} axes but a volume has three (z, y, x). "
+            "Take one channel or time point, or stack the sections first."
+        )
+    _require_upright(name, settings)
+    nm = _nanometres(name, settings.get("units"))
+    return Volume(
+        data=finest,
+        voxel_size_nm=as_triple(nm * settings.get("scale", (1, 1, 1))),
+        offset_nm=as_triple(nm * settings.get("translate", (0, 0, 0))),
+        name=name,
+    )
+
+
+def _require_upright(name: str, settings: Mapping[str, Any]) -> None:
+    """Refuse a layer that was turned or sheared: no file format of ours can say so."""
+    expected = {"rotate": np.eye(3), "shear": np.zeros(3), "affine": np.eye(4)}
+    for key, identity in expected.items():
+        if settings.get(key) is not None and not np.allclose(settings[key], identity):
+            raise VolumeError(
+                f"The layer `{name}` has its own {key} but a file keeps only voxel size and offset. "
+                "Resample it, or reset its transform, before saving."
+            )
+
+
+def _nanometres(name: str, units: Sequence[Any] | None) -> np.ndarray:
+    """Return the length of one unit of each axis."""
+    registry = pint.get_application_registry()
+    return np.array([_in_nanometres(name, registry.Quantity(1, unit)) for unit in units or ("nm",) * 3])
+
+
+def _in_nanometres(name: str, quantity: Any) -> float:
+    if quantity.units == quantity._REGISTRY.pixel:
+        return 1.0
+    try:
+        # Rounded because pint makes 999.9999999999999 nm of a micrometre.
+        return float(f"{quantity.to('nm').magnitude:.12g}")
+    except pint.DimensionalityError as error:
+        raise VolumeError(
+            f"The layer `{name}` is measured in {quantity.units:~}, which is no length. "
+            "Set its units to nm or µm before saving."
+        ) from error

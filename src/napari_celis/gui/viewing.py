@@ -1,0 +1,82 @@
+"""A napari window on volumes that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import napari
+from napari import Viewer
+from napari.layers import Layer
+from qtpy.QtCore import QEventLoop, QTimer
+from qtpy.QtWidgets import QApplication
+
+from napari_celis.core.volume import Volume, require_label_type
+from napari_celis.gui.layers import volume_to_layer
+from napari_celis.io.blocks import Kind
+
+KINDS: dict[str, Kind] = {"image": "image", "truth": "labels", "supervoxels": "labels"}
+"""Layers by role, from the lowest to the highest."""
+
+# The truth waits to be switched on: two sets of colours at once cannot be told apart.
+LOOKS: dict[str, dict[str, Any]] = {
+    "image": {"interpolation2d": "linear"},
+    "truth": {"opacity": 0.3, "visible": False},
+    "supervoxels": {"opacity": 0.3},
+}
+
+SETTLE_MS = 1500
+
+
+def open_viewer(volumes: Mapping[str, Volume], size: tuple[int, int] | None = None) -> Viewer:
+    """Open a window with one layer per volume.
+
+    Parameters
+    ----------
+    volumes : mapping of str to Volume
+        By role: "image", "supervoxels", "truth", or some of them.
+    size : tuple of int, optional
+        Width and height of the window; without it, what napari remembers.
+    """
+    layers = [_as_layer(role, volumes[role]) for role in KINDS if role in volumes]
+    viewer = Viewer(title="CELIS")
+    if size is not None:
+        viewer.window.resize(*size)
+    for layer in layers:
+        viewer.add_layer(layer)
+    # Scale bars moved in napari 0.9.
+    overlays = viewer.canvas.overlays if hasattr(viewer, "canvas") else viewer
+    overlays.scale_bar.visible = True
+    QApplication.processEvents()
+    viewer.reset_view(margin=0.02)
+    return viewer
+
+
+def _as_layer(role: str, volume: Volume) -> Layer:
+    kind = KINDS[role]
+    if kind == "labels":
+        require_label_type(volume.dtype, volume.name)
+    data, settings, kind = volume_to_layer(volume, kind)
+    return Layer.create(data, {**settings, **LOOKS[role], "name": role}, kind)
+
+
+def save_picture(viewer: Viewer, path: Path, size: tuple[int, int]) -> None:
+    """Save a picture of the whole window, `size` wide and high, once everything has been drawn."""
+    settled = QEventLoop()
+    QTimer.singleShot(SETTLE_MS, settled.quit)
+    settled.exec()
+    # Texts in the bar at the bottom lie on top of each other until the window changes its size.
+    width, height = size
+    viewer.window.resize(width - 1, height)
+    QApplication.processEvents()
+    viewer.window.resize(width, height)
+    QApplication.processEvents()
+    temporary = path.with_name(f".part-{path.name}")
+    viewer.screenshot(str(temporary), canvas_only=False, flash=False)
+    temporary.replace(path)
+
+
+def run() -> None:
+    """Hand over to the user until the last window is closed."""
+    napari.run()
