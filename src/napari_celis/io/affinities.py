@@ -1,0 +1,325 @@
+"""Affinities on disk: four axes (channel, z, y, x), and which neighbour each channel is about."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+import zarr
+from zarr.codecs import BloscCodec
+
+from napari_celis.core.errors import AmbiguousDatasetError, CorruptFileError, MissingDatasetError, VolumeError
+from napari_celis.core.volume import Triple, count_voxels, format_shape, require_voxels
+from napari_celis.core.watershed import AffinitiesError
+from napari_celis.io.atomic import atomic_file, atomic_folder
+from napari_celis.io.catalog import DatasetInfo, display_name
+from napari_celis.io.failures import reading
+from napari_celis.io.geometry import offset_from, require_geometry, voxel_size_from
+from napari_celis.io.memory import require_memory
+from napari_celis.io.ome_zarr import is_one_volume
+from napari_celis.io.targets import Format, detect_format, format_to_write, split_target
+from napari_celis.io.volumes import list_datasets
+from napari_celis.io.zarr_nodes import read_node
+
+OFFSETS = ((-1, 0, 0), (0, -1, 0), (0, 0, -1))
+"""Our channels: the affinity of a voxel with its neighbour at this offset."""
+DEFAULT_DATASET = "volumes/affinities"
+CHUNK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Affinities:
+    """Nearest-neighbour affinities of a volume."""
+
+    data: np.ndarray
+    """Affinity with the neighbours at −z, −y, −x: (3, Z, Y, X), floats from 0 to 1 or uint8 from 0 to 255."""
+    voxel_size_nm: Triple = (1.0, 1.0, 1.0)
+    """Edge lengths of one voxel in nanometres."""
+    offset_nm: Triple = (0.0, 0.0, 0.0)
+    """Position of the first voxel in nanometres."""
+    name: str = "affinities"
+    """Where they came from; appears in messages."""
+
+
+class _Stored(NamedTuple):
+    """An array in a file, with its attributes, and a way to read one channel."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    attributes: dict[str, Any]
+    read: Callable[[int], Any]
+
+
+def read_affinities(target: str | os.PathLike[str]) -> Affinities:
+    """Read affinities from HDF5, Zarr or npy.
+
+    Channels are chosen by the attribute `offsets`, one row (z, y, x) per channel: channel c at voxel p is the
+    affinity of p with p + offsets[c]. Long-range channels are left out, and channels that look to +1 are
+    shifted. Without the attribute the first three channels are taken to be ours.
+
+    Parameters
+    ----------
+    target : str or path
+        `path[:dataset]`. The dataset may be left out when only one array of the file has four axes.
+
+    Returns
+    -------
+    affinities : Affinities
+        Floats of any width come as float32.
+
+    Raises
+    ------
+    CelisError
+        For anything that cannot be read as affinities, with one sentence about it.
+    """
+    split = split_target(target)
+    stored_as = detect_format(split)
+    if stored_as not in _OPENERS:
+        raise AffinitiesError(
+            f"{split.path} is {stored_as.value}, but affinities come as HDF5, Zarr or npy. Convert them."
+        )
+    info = _choose(split.path, split.dataset)
+    name = display_name(split.path, info.name or None)
+    with reading(name):
+        stored = _OPENERS[stored_as](split.path, info.name)
+        _require_four_axes(stored.shape, stored.dtype, name)
+        data = _read_channels(stored, _nearest(_offsets(stored, name), name), name)
+    attributes = stored.attributes
+    size = voxel_size_from(attributes.get("resolution", attributes.get("voxel_size")), name, "resolution")
+    offset = offset_from(attributes.get("offset"), name, "offset")
+    # An npy file has no attributes; what ours carry behind the voxels is in the listing.
+    size, offset = size or info.voxel_size_nm, offset or info.offset_nm
+    return Affinities(data, size or (1.0, 1.0, 1.0), offset or (0.0, 0.0, 0.0), name)
+
+
+def write_affinities(affinities: Affinities, target: str | os.PathLike[str]) -> Path:
+    """Write affinities with voxel size, offset and `offsets`; nothing appears before it is complete.
+
+    Parameters
+    ----------
+    affinities : Affinities
+        What to write.
+    target : str or path
+        `.h5[:dataset]`, where other datasets of an existing file stay, or `.zarr[:dataset]`.
+
+    Returns
+    -------
+    path : Path
+        The file or folder, without the dataset.
+    """
+    _require_four_axes(affinities.data.shape, affinities.data.dtype, affinities.name)
+    require_geometry(affinities.voxel_size_nm, affinities.offset_nm, affinities.name)
+    split = split_target(target)
+    stored_as = format_to_write(split)
+    if stored_as is Format.HDF5:
+        _write_hdf5(affinities, split.path, (split.dataset or DEFAULT_DATASET).strip("/"))
+    elif stored_as is Format.ZARR:
+        _write_zarr(affinities, split.path, split.dataset)
+    else:
+        raise VolumeError(
+            f"{split.path} cannot hold affinities with their offsets. Choose a name in .h5 or .zarr."
+        )
+    return split.path
+
+
+def _choose(path: Path, dataset: str | None) -> DatasetInfo:
+    """Find the array the user means; without a name, the only one with four axes."""
+    found = list_datasets(path)
+    if dataset is not None:
+        found = [info for info in found if info.name == dataset.strip("/")]
+        if not found:
+            raise MissingDatasetError(f"{path} has no dataset `{dataset}`. `celis info {path}` lists them.")
+        return found[0]
+    four = [info for info in found if len(info.shape) == 4]
+    if len(four) > 1:
+        names = ", ".join(info.name for info in four)
+        raise AmbiguousDatasetError(
+            f"{path} holds several arrays with four axes: {names}. Name one of them, as in "
+            f"{path.name}:{four[0].name}."
+        )
+    if not four:
+        raise MissingDatasetError(
+            f"{path} holds no affinities: no array in it has four axes (channel, z, y, x). Make them with "
+            "`celis predict`."
+        )
+    return four[0]
+
+
+def _require_four_axes(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+    """Refuse what cannot be affinities, by its header alone."""
+    if len(shape) != 4 or shape[0] < 3:
+        raise AffinitiesError(
+            f"{name} has shape {format_shape(shape)}, but affinities have four axes: three or more channels, "
+            "then z, y, x. Check that this is the right dataset."
+        )
+    require_voxels(shape, name)
+    if dtype != np.uint8 and dtype.kind != "f":
+        raise AffinitiesError(
+            f"{name} holds {dtype} values, but affinities are floats from 0 to 1 or uint8 from 0 to 255. "
+            "Convert them."
+        )
+
+
+def _offsets(stored: _Stored, name: str) -> np.ndarray:
+    """Read which neighbour each channel is about."""
+    values = stored.attributes.get("offsets")
+    if values is None:
+        return np.array(OFFSETS)
+    offsets = np.asarray(values)
+    if offsets.shape != (stored.shape[0], 3) or offsets.dtype.kind not in "iuf":
+        raise CorruptFileError(
+            f"{name} has {stored.shape[0]} channels but an entry `offsets` that is not one row (z, y, x) for "
+            "each. Correct or remove it."
+        )
+    return offsets
+
+
+def _nearest(offsets: np.ndarray, name: str) -> list[tuple[int, int]]:
+    """Find, per axis, the channel of the nearest neighbour and by how much it has to be shifted."""
+    chosen = []
+    for axis, ours in enumerate(OFFSETS):
+        below, above = (np.flatnonzero((offsets == sign * np.array(ours)).all(axis=1)) for sign in (1, -1))
+        if not len(below) and not len(above):
+            raise AffinitiesError(
+                f"{name} has no channel for the nearest neighbour along {'zyx'[axis]}; its offsets are "
+                f"{offsets.tolist()}. Choose affinities that hold offset 1 along every axis."
+            )
+        chosen.append((int(below[0]), 0) if len(below) else (int(above[0]), 1))
+    return chosen
+
+
+def _read_channels(stored: _Stored, chosen: list[tuple[int, int]], name: str) -> np.ndarray:
+    """Read three channels, one at a time, into place."""
+    dtype = np.dtype(np.uint8 if stored.dtype == np.uint8 else np.float32)
+    shape = (3, *stored.shape[1:])
+    require_memory(
+        count_voxels(shape) * dtype.itemsize + count_voxels(shape[1:]) * stored.dtype.itemsize, name
+    )
+    data = np.zeros(shape, dtype)
+    for axis, (channel, shift) in enumerate(chosen):
+        # What a voxel says about the next one is what the next one says about this.
+        there, here = np.moveaxis(data[axis], axis, 0), np.moveaxis(np.asarray(stored.read(channel)), axis, 0)
+        there[shift:] = here[: len(here) - shift]
+    return data
+
+
+def _open_hdf5(path: Path, dataset: str) -> _Stored:
+    """Open a dataset; the file closes when the last reference to it goes."""
+    node = h5py.File(path, "r", locking="best-effort")[dataset]
+    return _Stored(tuple(node.shape), np.dtype(node.dtype), dict(node.attrs), lambda channel: node[channel])
+
+
+def _open_zarr(path: Path, dataset: str) -> _Stored:
+    """Open an array, version 2 or 3."""
+    node = read_node(path / dataset)
+    if node is None or not node.is_array:
+        raise AffinitiesError(
+            f"{path / dataset} is not a Zarr array. Name the array that holds the affinities."
+        )
+    array: Any = zarr.open_array(store=str(node.path), mode="r", zarr_format=node.zarr_format)
+    return _Stored(tuple(array.shape), np.dtype(array.dtype), node.attributes, lambda channel: array[channel])
+
+
+def _open_npy(path: Path, dataset: str) -> _Stored:
+    """Map an npy file, which has no attributes."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return _Stored(array.shape, array.dtype, {}, lambda channel: array[channel])
+
+
+_OPENERS = {Format.HDF5: _open_hdf5, Format.ZARR: _open_zarr, Format.NPY: _open_npy}
+
+
+def _attributes(affinities: Affinities) -> dict[str, Any]:
+    """Collect what travels with the array."""
+    return {
+        "resolution": list(affinities.voxel_size_nm),
+        "offset": list(affinities.offset_nm),
+        "offsets": [list(offset) for offset in OFFSETS],
+    }
+
+
+def _chunks(data: np.ndarray) -> tuple[int, ...]:
+    """Cut each channel by itself, in cubes."""
+    return (1, *(min(CHUNK, size) for size in data.shape[1:]))
+
+
+def _write_hdf5(affinities: Affinities, path: Path, dataset: str) -> None:
+    """Write one dataset into a copy of the file, which then replaces it."""
+    with atomic_file(path) as temporary:
+        if path.exists():
+            shutil.copyfile(path, temporary)
+        with h5py.File(temporary, "a") as file:
+            _require_free(file, path, dataset)
+            if dataset in file:
+                del file[dataset]
+            created = file.create_dataset(
+                dataset,
+                data=affinities.data,
+                chunks=_chunks(affinities.data),
+                compression="gzip",
+                shuffle=True,
+            )
+            created.attrs.update(_attributes(affinities))
+
+
+def _require_free(file: h5py.File, path: Path, dataset: str) -> None:
+    """Refuse to replace a group by a dataset, or to put one inside another."""
+    parts = dataset.split("/")
+    inside = next(
+        (n for n in range(1, len(parts)) if isinstance(file.get("/".join(parts[:n])), h5py.Dataset)), 0
+    )
+    if inside or isinstance(file.get(dataset), h5py.Group):
+        taken = "/".join(parts[:inside]) or dataset
+        raise VolumeError(
+            f"{path} holds something else named `{taken}`, so `{dataset}` cannot be written. Choose another "
+            "dataset name."
+        )
+
+
+def _write_zarr(affinities: Affinities, path: Path, dataset: str | None) -> None:
+    """Write one array: as the whole store, as the first of a new one, or into a group that exists."""
+    inside = Path((dataset or "").strip("/"))
+    if dataset is None or not path.exists():
+        with atomic_folder(path, may_replace=is_one_volume, kind="a single Zarr volume") as temporary:
+            _make_groups(temporary, inside)
+            _create_array(affinities, temporary / inside)
+    else:
+        _make_groups(path, inside)
+        with atomic_folder(
+            path / inside, may_replace=is_one_volume, kind="a single Zarr volume"
+        ) as temporary:
+            _create_array(affinities, temporary)
+
+
+def _make_groups(root: Path, inside: Path) -> None:
+    """Make sure that every folder on the way to an array is a group."""
+    for parent in reversed(inside.parents):
+        node = read_node(root / parent)
+        if node is None:
+            zarr.create_group(str(root / parent), zarr_format=3)
+        elif node.is_array:
+            raise VolumeError(
+                f"{root / parent} is an array, so nothing fits inside it. Choose another dataset name."
+            )
+
+
+def _create_array(affinities: Affinities, folder: Path) -> None:
+    """Write the array with its attributes."""
+    array = zarr.create_array(
+        str(folder),
+        shape=affinities.data.shape,
+        dtype=affinities.data.dtype,
+        chunks=_chunks(affinities.data),
+        compressors=BloscCodec(cname="zstd", clevel=3, shuffle="shuffle"),
+        fill_value=0,
+        zarr_format=3,
+        dimension_names=("c", "z", "y", "x"),
+        attributes=_attributes(affinities),
+    )
+    array[...] = affinities.data
