@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 
 from napari_celis.cli import (  # noqa: F401, each adds its command to the app
+    agglomerate,
+    bench,
     demo,
     evaluate,
     phantom,
+    predict,
     pruning_report,
+    train,
     view,
     volumes,
     watershed,

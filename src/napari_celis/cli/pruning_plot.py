@@ -11,7 +11,7 @@ INK, GREY, BLUE, SKY, GREEN, ORANGE, VERMILION, PURPLE = (
     "#222222",
     "#767676",
     "#0072b2",
-    "#3a93c8",
+    "#2a7fb0",
     "#00795a",
     "#b36b00",
     "#c44500",
@@ -26,7 +26,7 @@ CURVES: tuple[tuple[str, str, str, Any, float], ...] = (
     ("cr_graph", "CR + graph", ORANGE, "-.", 1.5),
     ("cr_zone", "CR + zones", GREEN, ":", 2.0),
     ("all", "all four rules", PURPLE, "-", 1.8),
-    ("lower_bound", "lower bound: changed", INK, (0, (1, 1)), 1.8),
+    ("lower_bound", "the paper's lower bound", INK, (0, (1, 1)), 1.8),
     ("ours_evaluations", "ours: energies evaluated", VERMILION, "--", 2.6),
     ("ours", "ours: descriptor passes", VERMILION, "-", 2.6),
 )

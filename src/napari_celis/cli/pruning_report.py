@@ -186,8 +186,8 @@ def _print(figures: dict[str, Any]) -> None:
     shape = " × ".join(map(str, figures["shape_zyx"]))
     typer.echo(
         f"{shape} voxels, {figures['supervoxels']:,} supervoxels, {figures['actions']:,} actions, "
-        f"{len(figures['specs'])} specs, stride {figures['stride']}; {figures['steps']:,} merges by a stand-in "
-        "energy\n"
+        f"{len(figures['specs'])} specs, stride {figures['stride']}; "
+        f"{figures['steps']:,} merges by a stand-in energy\n"
     )
     merges = f"{figures['steps']:,} merges"
     for title, lines in (

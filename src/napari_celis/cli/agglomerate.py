@@ -1,0 +1,103 @@
+"""`celis agglomerate`: a greedy run without a viewer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from napari_celis.cli.app import app
+from napari_celis.cli.options import JsonOption, write_json
+
+if TYPE_CHECKING:
+    from napari_celis.core.agglomerator import Agglomerator
+
+
+@app.command()
+def agglomerate(
+    image: Annotated[str, typer.Option(metavar="V", help="Image.")],
+    model: Annotated[str, typer.Option(metavar="MODEL", help="Model file made by celis train.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="SEG", help="Segmentation to write.")],
+    supervoxels: Annotated[
+        str | None, typer.Option(metavar="V", help="Oversegmentation; made from the image if not given.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="T", help="Stop at this score; the model's own by default.")
+    ] = None,
+    any_voxel_size: Annotated[
+        bool, typer.Option(help="Go on although the model was trained at another voxel size.")
+    ] = False,
+    json: JsonOption = None,
+) -> None:
+    """Merge supervoxels greedily by energy, and write the segmentation."""
+    import time
+
+    from napari_celis.cli.progress import bar
+    from napari_celis.core.agglomerator import Agglomerator
+    from napari_celis.core.supervoxels import Supervoxels
+    from napari_celis.core.volume import Volume
+    from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape, write_volume
+    from napari_celis.models.apply import affinities_of, energy_of, require_voxel_size, supervoxels_of
+    from napari_celis.models.checkpoint import load_model
+
+    loaded, volume = load_model(model), open_volume(image)
+    if not any_voxel_size:
+        require_voxel_size(loaded, volume.voxel_size_nm)
+    begin = time.monotonic()
+    labels = None
+    if supervoxels is not None:
+        label_volume = open_volume(supervoxels)
+        require_same_shape(image=volume, supervoxels=label_volume)
+        labels = read_labels(label_volume)
+    with bar("affinities") as progress:
+        affinities = affinities_of(loaded, read_image(volume), progress=progress)
+    if labels is None:
+        labels = supervoxels_of(affinities)
+    stop_at = loaded.threshold if threshold is None else threshold
+    with (
+        bar("first scores") as progress,
+        Agglomerator(
+            Supervoxels.from_labels(labels),
+            loaded.specs,
+            energy_of(loaded, affinities),
+            progress=lambda share: progress(round(100 * share), 100),
+        ) as agglomerator,
+    ):
+        figures = _run(agglomerator, stop_at)
+        segmentation = agglomerator.labels()
+    figures["seconds"] = time.monotonic() - begin
+    written = Volume(segmentation, volume.voxel_size_nm, volume.offset_nm, volume.name)
+    write_volume(written, output, kind="labels")
+    _report(figures, output)
+    write_json(json, {**figures, "output": output})
+
+
+def _run(agglomerator: Agglomerator, threshold: float) -> dict[str, Any]:
+    """Take steps until none is below the threshold, and tell what happened."""
+    from tqdm import tqdm
+
+    before, n_before = agglomerator.energy, agglomerator.n_segments
+    lowest = agglomerator.best_action()
+    best_score = float(agglomerator.scores()[lowest]) if lowest >= 0 else None
+    steps = sum(1 for _ in tqdm(agglomerator.steps(threshold), desc="merges", unit=""))
+    return {
+        "threshold": threshold,
+        "steps": steps,
+        "supervoxels": n_before,
+        "segments": agglomerator.n_segments,
+        "energy_before": before,
+        "energy": agglomerator.energy,
+        "best_first_score": best_score,
+    }
+
+
+def _report(figures: dict[str, Any], output: str) -> None:
+    """Say what was done, and why if nothing was."""
+    if not figures["steps"]:
+        score = figures["best_first_score"]
+        reason = "no two supervoxels touch" if score is None else f"the best score is {score:.3g}"
+        typer.echo(f"No merge was made: {reason}, and the threshold is {figures['threshold']:.3g}.")
+    typer.echo(
+        f"Wrote {output}: {figures['supervoxels']:,} supervoxels became {figures['segments']:,} segments "
+        f"in {figures['steps']:,} steps."
+    )
