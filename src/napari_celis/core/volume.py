@@ -158,7 +158,8 @@ def as_labels(array: np.ndarray, name: str) -> np.ndarray:
             f"{name} holds negative labels (the lowest is {array.min()}), but ids start at 0, the "
             "background. Replace the negative values, or save them as unsigned integers."
         )
-    return array.astype(unsigned_type(array.dtype), copy=False)
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return native.view(unsigned_type(array.dtype))
 
 
 def as_image(array: np.ndarray, name: str) -> np.ndarray:

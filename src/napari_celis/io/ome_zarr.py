@@ -1,0 +1,134 @@
+"""Write OME-Zarr 0.5: Zarr version 3, a pyramid, no shards, everything in nanometres."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.codecs import BloscCodec
+
+from napari_celis.core.errors import VolumeError
+from napari_celis.core.volume import Triple, Volume
+from napari_celis.io.atomic import atomic_file, atomic_folder
+from napari_celis.io.blocks import Kind, Progress, iterate_boxes, read_blocks, stored_type
+from napari_celis.io.lazy import Box
+from napari_celis.io.ome import AXES, multiscale_attributes, parse_multiscale
+from napari_celis.io.pyramid import (
+    Factors,
+    choose_factors,
+    coarser_geometry,
+    coarser_shape,
+    shrink_image,
+    shrink_labels,
+)
+from napari_celis.io.zarr_nodes import METADATA_FILES, read_json, read_node
+
+CHUNK = 64
+"""Edge of a chunk in voxels. No shards: writing parts of one from several processes loses voxels."""
+
+
+def write_volume(
+    volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
+) -> None:
+    """Write a pyramid at `path`, or as a group inside it."""
+    if dataset is None:
+        with atomic_folder(path, may_replace=is_one_volume, kind="a single Zarr volume") as temporary:
+            _write_pyramid(volume, temporary, path.name, kind, progress)
+    elif not path.exists():
+        with atomic_folder(path, may_replace=is_one_volume, kind="a single Zarr volume") as temporary:
+            _make_groups(temporary, dataset)
+            _write_pyramid(volume, temporary / dataset, dataset, kind, progress)
+    else:
+        _require_group(path)
+        _make_groups(path, dataset)
+        with atomic_folder(
+            path / dataset, may_replace=is_one_volume, kind="a single Zarr volume"
+        ) as temporary:
+            _write_pyramid(volume, temporary, dataset, kind, progress)
+
+
+def is_one_volume(folder: Path) -> bool:
+    """Tell whether a folder is one array or one pyramid, with nothing else in it that could get lost."""
+    node = read_node(folder)
+    if node is None or node.is_array:
+        return node is not None
+    multiscale = parse_multiscale(node.attributes, str(folder))
+    if multiscale is None:
+        return False
+    return {entry.name for entry in folder.iterdir()} <= multiscale.level_folders.union(METADATA_FILES)
+
+
+def _write_pyramid(volume: Volume, folder: Path, name: str, kind: Kind, progress: Progress | None) -> None:
+    """Write every level, each from the one before, then the metadata."""
+    array = _create_array(folder / "0", volume.shape, stored_type(volume, kind))
+    for box, voxels in read_blocks(volume, kind, array.chunks, progress):
+        array[box] = voxels
+    levels: list[tuple[str, Triple, Triple]] = [("0", volume.voxel_size_nm, volume.offset_nm)]
+    while (factors := choose_factors(array.shape, levels[-1][1])) is not None:
+        coarser = _create_array(
+            folder / str(len(levels)), coarser_shape(array.shape, factors), np.dtype(array.dtype)
+        )
+        _shrink(array, coarser, factors, kind)
+        levels.append((str(len(levels)), *coarser_geometry(levels[-1][1], levels[-1][2], factors)))
+        array = coarser
+    attributes = multiscale_attributes(levels, name=name, is_labels=kind == "labels")
+    zarr.create_group(str(folder), zarr_format=3, attributes=attributes, overwrite=False)
+
+
+def _create_array(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Create one level."""
+    return zarr.create_array(
+        str(folder),
+        shape=shape,
+        dtype=dtype,
+        chunks=tuple(min(CHUNK, size) for size in shape),
+        compressors=BloscCodec(cname="zstd", clevel=3, shuffle="shuffle"),
+        fill_value=0,
+        zarr_format=3,
+        dimension_names=AXES,
+    )
+
+
+def _shrink(fine: Any, coarse: Any, factors: Factors, kind: Kind) -> None:
+    """Fill a coarse level from a fine one, block by block."""
+    shrink = shrink_labels if kind == "labels" else shrink_image
+    n_bytes = np.dtype(fine.dtype).itemsize * int(np.prod(factors))
+    for box in iterate_boxes(coarse.shape, n_bytes, coarse.chunks):
+        coarse[box] = shrink(np.asarray(fine[_finer_box(box, factors)]), factors)
+
+
+def _finer_box(box: Box, factors: Factors) -> Box:
+    """Find the voxels that a coarse box stands for; slices may end beyond the border."""
+    z, y, x = (
+        slice(part.start * factor, part.stop * factor) for part, factor in zip(box, factors, strict=True)
+    )
+    return z, y, x
+
+
+def _require_group(path: Path) -> None:
+    """Check that a volume can be added to what exists, and drop metadata that would hide it."""
+    node = read_node(path) if path.is_dir() else None
+    if node is None or node.is_array or node.zarr_format != 3:
+        raise VolumeError(
+            f"{path} exists and is not a Zarr version 3 group, so no volume can be added to it. "
+            "Choose another name."
+        )
+    fields = read_json(path / "zarr.json")
+    if fields.pop("consolidated_metadata", None) is not None:
+        with atomic_file(path / "zarr.json") as temporary:
+            temporary.write_text(json.dumps(fields, indent=2))
+
+
+def _make_groups(root: Path, dataset: str) -> None:
+    """Make sure that every folder on the way to `dataset` is a group."""
+    for parent in [root, *reversed([root / p for p in Path(dataset).parents if p != Path(".")])]:
+        node = read_node(parent) if parent.is_dir() else None
+        if node is None:
+            zarr.create_group(str(parent), zarr_format=3)
+        elif node.is_array:
+            raise VolumeError(
+                f"{parent} is an array, so no volume can be written inside it. Choose another dataset name."
+            )

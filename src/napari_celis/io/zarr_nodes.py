@@ -1,0 +1,116 @@
+"""Zarr arrays and groups as they lie on disk, versions 2 and 3, found by their metadata files alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from napari_celis.core.errors import CorruptFileError, VolumeError
+from napari_celis.io.failures import reading
+
+MAX_DEPTH = 12
+"""Groups nested deeper than this are not searched."""
+METADATA_FILES = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+SAFE_CODECS = {
+    *("blosc", "bz2", "gzip", "lz4", "lzma", "pcodec", "zfpy", "zlib", "zstd"),
+    *("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"),
+    *("astype", "bitround", "delta", "fixedscaleoffset", "packbits", "quantize", "shuffle"),
+}
+"""Filters and compressors of version 2 that turn bytes into numbers; others can run code when they decode."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One array or group."""
+
+    path: Path
+    zarr_format: Literal[2, 3]
+    is_array: bool
+    attributes: dict[str, Any]
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+
+
+def read_node(folder: Path) -> Node | None:
+    """Read the metadata of one folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Any folder.
+
+    Returns
+    -------
+    node : Node or None
+        None when it is neither an array nor a group.
+    """
+    with reading(str(folder)):
+        if (folder / "zarr.json").is_file():
+            fields = read_json(folder / "zarr.json")
+            if fields["node_type"] not in ("array", "group"):
+                raise ValueError(f"zarr.json says the node is of type {fields['node_type']!r}")
+            return _node(folder, 3, fields, fields["node_type"] == "array", fields.get("attributes"))
+        for name in (".zarray", ".zgroup"):
+            if (folder / name).is_file():
+                attributes = folder / ".zattrs"
+                stored = read_json(attributes) if attributes.is_file() else {}
+                fields = read_json(folder / name)
+                if name == ".zarray":
+                    _require_safe_codecs(fields, folder)
+                return _node(folder, 2, fields, name == ".zarray", stored)
+    return None
+
+
+def walk(folder: Path, depth: int = 0) -> Iterator[Node]:
+    """Find every node below `folder`, itself included; chunks inside arrays are not looked at."""
+    node = read_node(folder)
+    if node is None:
+        return
+    yield node
+    if not node.is_array and depth < MAX_DEPTH:
+        with reading(str(folder)):
+            children = sorted(child for child in folder.iterdir() if child.is_dir())
+        for child in children:
+            yield from walk(child, depth + 1)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a metadata file that has to hold an object."""
+    fields = json.loads(path.read_bytes())
+    if not isinstance(fields, dict):
+        raise CorruptFileError(f"{path} does not hold a JSON object. Copy or export it again.")
+    return fields
+
+
+def _node(
+    folder: Path, zarr_format: Literal[2, 3], fields: dict[str, Any], is_array: bool, attributes: Any
+) -> Node:
+    """Build a node, distrusting every field."""
+    attributes = attributes if isinstance(attributes, dict) else {}
+    if not is_array:
+        return Node(folder, zarr_format, False, attributes)
+    shape = tuple(int(size) for size in fields["shape"])
+    dtype = fields["data_type" if zarr_format == 3 else "dtype"]
+    return Node(folder, zarr_format, True, attributes, shape, _type_name(dtype))
+
+
+def _type_name(dtype: Any) -> str:
+    """Write a stored type the way NumPy does."""
+    names = {"u": "uint", "i": "int", "f": "float"}
+    if isinstance(dtype, str) and len(dtype) == 3 and dtype[0] in "<>|" and dtype[1] in names:
+        return f"{names[dtype[1]]}{8 * int(dtype[2])}"
+    return str(dtype)
+
+
+def _require_safe_codecs(fields: dict[str, Any], folder: Path) -> None:
+    """Refuse filters that unpickle, before anything opens the array."""
+    codecs = [fields.get("compressor"), *(fields.get("filters") or ())]
+    for codec in codecs:
+        if codec is not None and codec.get("id") not in SAFE_CODECS:
+            raise VolumeError(
+                f"{folder} is stored with the codec `{codec.get('id')}`, which does not hold plain numbers "
+                "and could run code. Save it again as integers or floats."
+            )
