@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from core.problems import problems
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference.energy import Reference
 
+from core.problems import problems
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
 from napari_celis.core.supervoxels import Supervoxels
+from reference.energy import Reference
 
 OPERATIONS = ("step", "merge", "undo", "redo", "keep apart", "cut")
 

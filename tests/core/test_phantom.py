@@ -6,9 +6,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import ndimage
 
-from napari_celis.core.phantom import fields as fields
 from napari_celis.core.kernels import phantom as kernels
 from napari_celis.core.phantom import PhantomError, PhantomSettings, make_phantom
+from napari_celis.core.phantom import fields as fields
 from napari_celis.core.phantom.labels import one_piece_per_id
 from napari_celis.core.phantom.space import Grid
 from reference import phantom as reference

@@ -1,4 +1,4 @@
-"""The energy of a segmentation straight from its definition: slow, plain, sharing nothing with the library."""
+"""The energy of a segmentation straight from its definition: slow, plain, without the library."""
 
 from __future__ import annotations
 

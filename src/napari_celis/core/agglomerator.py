@@ -62,6 +62,9 @@ class Agglomerator:
     ) -> None:
         if not specs:
             raise SpecError("An agglomeration needs at least one descriptor spec.")
+        names = [spec.name for spec in specs]
+        if len(set(names)) < len(names):
+            raise SpecError(f"Every descriptor spec needs a name of its own, got {', '.join(names)}.")
         self.supervoxels = supervoxels
         self.actions = ActionTable.from_supervoxels(supervoxels)
         self.journal = Journal()
@@ -115,11 +118,13 @@ class Agglomerator:
 
     def scores_by_spec(self, action: int) -> dict[str, float]:
         """Split the score of one action by descriptor spec."""
+        self._require_action(action)
         with self._lock:
             return {s.table.tiling.spec.name: float(self._state.sums[s.index, action, 0]) for s in self.specs}
 
     def scores_by_centre(self, action: int) -> tuple[CentreChanges, ...]:
         """Split the score of one action by centre, per spec."""
+        self._require_action(action)
         with self._lock:
             return tuple(explain(scores, action) for scores in self.specs)
 
@@ -160,6 +165,8 @@ class Agglomerator:
         with self._lock:
             segment = self._state.segment.copy()
             if n_steps is not None:
+                if not 0 <= n_steps <= len(self.journal.done):
+                    raise ActionError(f"There is no step {n_steps}; the last is {len(self.journal.done)}.")
                 for entry in reversed(self.journal.done[n_steps:]):
                     if entry.replaced is not None:
                         segment[entry.replaced.moved] = entry.replaced.segments
@@ -228,18 +235,19 @@ class Agglomerator:
         """Forbid that the segments of two supervoxels ever become one."""
         with self._lock:
             u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
+            _require_two(u, v, u_id)
             segment, before = self._state.segment, self._state.constraints
             if segment[u] == segment[v]:
                 raise ActionError(
                     f"Supervoxels {u_id} and {v_id} are in one segment, so they cannot be kept apart. "
                     "Cut the merge between them first."
                 )
-            if before.between(segment, u, v) is not None:
-                raise ActionError(f"The segments of supervoxels {u_id} and {v_id} are kept apart already.")
+            if before.has(u, v):
+                raise ActionError(f"Supervoxels {u_id} and {v_id} are kept apart already.")
             self._state.constraints = before.with_pair(u, v)
             action = self.actions.find(u, v)
             score = self._state.score(action) if action >= 0 else 0.0
-            step = self._describe("keep-apart", (u_id, v_id), action, score, joins_segments=False)
+            step = self._describe("keep-apart", (int(u_id), int(v_id)), action, score, joins_segments=False)
             self.journal.push(Entry(step, None, before))
             return step
 
@@ -285,9 +293,15 @@ class Agglomerator:
             self.journal.undone = rest
             return again
 
+    def _require_action(self, action: int) -> None:
+        """Refuse a row that is not in the table of actions; -1 would silently mean the last one."""
+        if not 0 <= action < len(self.actions):
+            raise ActionError(f"There is no action {action}; this volume has {len(self.actions)}.")
+
     def _find_action(self, u_id: int, v_id: int) -> int:
         """Find the action between two supervoxel ids, or say what could be merged instead."""
         u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
+        _require_two(u, v, u_id)
         action = self.actions.find(u, v)
         if action < 0:
             ids, table = self.supervoxels.ids, self.actions
@@ -335,3 +349,9 @@ class Agglomerator:
             joins_segments=joins_segments,
             n_segments=self._state.n_segments,
         )
+
+
+def _require_two(u: int, v: int, u_id: int) -> None:
+    """Refuse a supervoxel paired with itself."""
+    if u == v:
+        raise ActionError(f"Both ends are supervoxel {u_id}. Choose two different ones.")

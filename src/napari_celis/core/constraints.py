@@ -17,6 +17,10 @@ class Constraints:
         """Add one pair."""
         return Constraints((*self.pairs, (min(u, v), max(u, v))))
 
+    def has(self, u: int, v: int) -> bool:
+        """Tell whether this very pair is among them."""
+        return (min(u, v), max(u, v)) in self.pairs
+
     def between(self, segment: np.ndarray, u: int, v: int) -> tuple[int, int] | None:
         """Return the pair that keeps the segments of `u` and `v` apart, or None."""
         wanted = {int(segment[u]), int(segment[v])}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from napari_celis.core.errors import ActionError
+
 
 class RunControl:
     """A gate that the working thread passes before every step; every method may be called from any thread."""
@@ -34,7 +36,9 @@ class RunControl:
         self._allow(0)
 
     def step(self, n: int = 1) -> None:
-        """Let `n` more steps pass, then hold."""
+        """Let `n` more steps pass, at least 1, then hold."""
+        if n < 1:
+            raise ActionError(f"`n` is {n}, but a run goes forward by whole steps. Give 1 or more.")
         with self._condition:
             already = self._allowed if self._allowed != float("inf") else 0
             self._allowed = already + n

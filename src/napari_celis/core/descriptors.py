@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -236,21 +236,23 @@ def paper_specs(
 
 def anisotropic_box(size: int, voxel_size_nm: Sequence[float]) -> IntTriple:
     """Turn an edge length in voxels of the finest axis into a near-cubic box of odd sizes, at least 3."""
-    finest = min(voxel_size_nm)
+    finest = _finest(voxel_size_nm)
     z, y, x = (max(3, 2 * round((size * finest / step - 1) / 2) + 1) for step in voxel_size_nm)
     return z, y, x
 
 
 def anisotropic_stride(stride: int, voxel_size_nm: Sequence[float]) -> IntTriple:
     """Turn a stride in voxels of the finest axis into one per axis, at least 1."""
-    finest = min(voxel_size_nm)
+    finest = _finest(voxel_size_nm)
     z, y, x = (max(1, round(stride * finest / step)) for step in voxel_size_nm)
     return z, y, x
 
 
-def with_stride(spec: DescriptorSpec, stride_zyx: Sequence[int]) -> DescriptorSpec:
-    """Give the same offsets another lattice of centres."""
-    return replace(spec, stride_zyx=_int_triple(spec.name, "stride_zyx", stride_zyx))
+def _finest(voxel_size_nm: Sequence[float]) -> float:
+    """Return the shortest edge of a voxel, or an error if that is no size."""
+    if not all(0 < edge < float("inf") for edge in voxel_size_nm):
+        raise SpecError(f"`voxel_size_nm` must be three positive numbers, got {tuple(voxel_size_nm)}.")
+    return min(voxel_size_nm)
 
 
 def require_inside(shape: Sequence[int], centres: np.ndarray, spec: DescriptorSpec) -> None:

@@ -87,19 +87,38 @@ def expert_steps(actions: ActionTable, overlaps: Overlaps) -> Iterator[ExpertSte
         yield step
 
 
-class _ExpertRun:
-    """Segments as sets of voxel counts per true object, their neighbours, and a queue of changes."""
+class RunningOverlaps:
+    """Voxels that segments share with true objects while segments are being joined."""
 
-    def __init__(self, actions: ActionTable, overlaps: Overlaps) -> None:
-        start, column, count = overlaps.row_start, overlaps.column, overlaps.count
+    def __init__(self, overlaps: Overlaps) -> None:
+        start, column, count = overlaps.row_start.tolist(), overlaps.column, overlaps.count
         self.n_voxels = overlaps.n_voxels
         self.rows = [
-            dict(zip(column[a:b].tolist(), count[a:b].tolist(), strict=True))
-            for a, b in pairwise(start.tolist())
+            dict(zip(column[a:b].tolist(), count[a:b].tolist(), strict=True)) for a, b in pairwise(start)
         ]
-        self.size = [sum(row.values()) for row in self.rows]
-        self.version = [0] * len(self.rows)
-        self.neighbours: list[dict[int, int]] = [{} for _ in self.rows]
+        self.size = [float(sum(row.values())) for row in self.rows]
+
+    def change(self, u: int, v: int) -> float:
+        """Change of the variation of information in bits if two segments become one."""
+        few, many = sorted((self.rows[u], self.rows[v]), key=len)
+        shared = sum(_gain(count, many[column]) for column, count in few.items() if column in many)
+        return (_gain(self.size[u], self.size[v]) - 2.0 * shared) / self.n_voxels
+
+    def join(self, u: int, v: int) -> None:
+        """Let segment `v` become part of `u`."""
+        for column, count in self.rows[v].items():
+            self.rows[u][column] = self.rows[u].get(column, 0.0) + count
+        self.size[u] += self.size[v]
+        self.rows[v], self.size[v] = {}, 0.0
+
+
+class _ExpertRun:
+    """Segments, their neighbours, and a queue of changes."""
+
+    def __init__(self, actions: ActionTable, overlaps: Overlaps) -> None:
+        self.segments = RunningOverlaps(overlaps)
+        self.version = [0] * len(self.segments.rows)
+        self.neighbours: list[dict[int, int]] = [{} for _ in self.segments.rows]
         self.queue: list[tuple[float, int, int, int, int, int]] = []
         for action, (u, v) in enumerate(zip(actions.u.tolist(), actions.v.tolist(), strict=True)):
             self.neighbours[u][v] = self.neighbours[v][u] = action
@@ -116,22 +135,13 @@ class _ExpertRun:
 
     def _push(self, u: int, v: int, action: int) -> None:
         """Queue an action if it lowers the variation of information."""
-        change = self._change(u, v)
+        change = self.segments.change(u, v)
         if change < 0:
             heapq.heappush(self.queue, (change, action, u, v, self.version[u], self.version[v]))
 
-    def _change(self, u: int, v: int) -> float:
-        """Change of the variation of information if two segments become one."""
-        few, many = sorted((self.rows[u], self.rows[v]), key=len)
-        shared = sum(_gain(count, many[column]) for column, count in few.items() if column in many)
-        return (_gain(self.size[u], self.size[v]) - 2.0 * shared) / self.n_voxels
-
     def _join(self, u: int, v: int) -> None:
-        """Let `v` become part of `u`."""
-        for column, count in self.rows[v].items():
-            self.rows[u][column] = self.rows[u].get(column, 0.0) + count
-        self.size[u] += self.size[v]
-        self.rows[v], self.size[v] = {}, 0.0
+        """Let `v` become part of `u`, and look at all neighbours of `u` again."""
+        self.segments.join(u, v)
         self.version[u] += 1
         self.version[v] += 1
         for other, action in self.neighbours[v].items():

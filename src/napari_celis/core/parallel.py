@@ -25,7 +25,7 @@ class Pool:
         self._executor = ThreadPoolExecutor(self.n_threads, "celis") if self.n_threads > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Apply `function` to every item; the first error stops the rest, waits for them, and is raised here."""
+        """Apply `function` to every item; the first error is raised here once the other threads ended."""
         if self._executor is None:
             yield from map(function, items)
             return
@@ -39,6 +39,7 @@ class Pool:
             wait([future for future in futures if not future.cancel()])
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads; further work runs on the thread that asks for it."""
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
+            self._executor = None

@@ -20,6 +20,9 @@ N_COLUMNS = 2
 """What is summed per component pair: the energy change, and the number of centres that see it."""
 CENTRES_PER_TASK = 2048
 
+SeenRows = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Centres, hashes and energies of descriptors that were evaluated."""
+
 
 @dataclass
 class Counters:
@@ -32,11 +35,11 @@ class Counters:
     evaluations: int = 0
     """Descriptors that reached the energy model."""
 
-    def add(self, sampled_centres: int, n_bits: int, evaluations: int) -> None:
-        """Count one batch."""
-        self.sampled_centres += sampled_centres
-        self.lookups += sampled_centres * n_bits
-        self.evaluations += evaluations
+    def add(self, other: Counters) -> None:
+        """Add what another counted."""
+        self.sampled_centres += other.sampled_centres
+        self.lookups += other.lookups
+        self.evaluations += other.evaluations
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +112,10 @@ class SpecScores:
         regions: np.ndarray,
         components: np.ndarray,
         buffers: Buffers,
+        counters: Counters,
         sums: np.ndarray,
         region_energy: np.ndarray,
-    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    ) -> list[SeenRows]:
         """Score the given regions from scratch.
 
         Writes to the slots of these regions in `sums`, which must be zero there, and to `region_energy`, one
@@ -125,7 +129,7 @@ class SpecScores:
             )  # fmt: skip
             return at
 
-        seen = list(self._batches(advance, len(regions), buffers, self.initial, sums, region_energy))
+        seen = list(self._batches(advance, len(regions), buffers, counters, sums, region_energy))
         kernels.spread_initial(self.table.layout, components, regions, buffers.scratch, sums)
         return seen
 
@@ -137,7 +141,7 @@ class SpecScores:
         counters: Counters,
         sums: np.ndarray,
         region_energy: np.ndarray,
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    ) -> Iterator[SeenRows]:
         """Fill the buffers, evaluate what is missing, add the terms; until `advance` reaches the end."""
         rows, counts = buffers.rows, buffers.counts
         place, centre = 0, 0
@@ -149,7 +153,7 @@ class SpecScores:
                 energies = evaluate(self.energy, self.index, rows.centre[:n_missing], rows.bits[:n_missing])
                 rows.energy[rows.missing[:n_missing]] = energies
                 yield rows.centre[:n_missing].copy(), rows.hash[:n_missing].copy(), energies
-            counters.add(n_sampled, self.table.tiling.spec.n_bits, n_missing)
+            counters.add(Counters(n_sampled, n_sampled * self.table.tiling.spec.n_bits, n_missing))
             kernels.add_terms(buffers.terms, n_terms, rows.energy[:n_rows], self.weight, sums, region_energy)
 
     def regions_of(self, action: int) -> np.ndarray:
@@ -213,7 +217,9 @@ class SpecScores:
         """Score regions from scratch under `taken` and keep it aside; returns components and energies."""
         components = self.label_components(regions, taken)
         region_energy = np.zeros(len(regions))
-        for seen in self.score_regions(regions, components, self.buffers, self._pending, region_energy):
+        for seen in self.score_regions(
+            regions, components, self.buffers, self.incremental, self._pending, region_energy
+        ):
             self.cache.insert(*seen)
         return components, region_energy
 

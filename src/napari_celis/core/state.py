@@ -15,7 +15,7 @@ from napari_celis.core.journal import Replaced
 from napari_celis.core.parallel import Pool
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.regions import fill, tile
-from napari_celis.core.scores import N_COLUMNS, Change, SpecScores
+from napari_celis.core.scores import N_COLUMNS, Change, Counters, SeenRows, SpecScores
 from napari_celis.core.segments import join_all, named_by_largest, spanning_forest
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -74,16 +74,18 @@ class AgglomerationState:
             everywhere = np.arange(scores.table.tiling.n_regions, dtype=np.int64)
             scores.components = scores.label_components(everywhere, self.taken)
 
-        def work(task: tuple[SpecScores, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-            scores, regions = task
+        def work(task: tuple[SpecScores, np.ndarray]) -> tuple[list[SeenRows], Counters]:
+            (scores, regions), counters = task, Counters()
             energies = np.zeros(len(regions))
             seen = scores.score_regions(
-                regions, scores.components, scores.new_buffers(), scores.sums, energies
+                regions, scores.components, scores.new_buffers(), counters, scores.sums, energies
             )
             scores.region_energy[regions] = energies
-            return seen
+            return seen, counters
 
-        for done, (task, seen) in enumerate(zip(tasks, self.pool.map(work, tasks), strict=True), start=1):
+        for done, (task, result) in enumerate(zip(tasks, self.pool.map(work, tasks), strict=True), start=1):
+            seen, counters = result
+            task[0].initial.add(counters)
             for rows in seen:
                 task[0].cache.insert(*rows)
             if progress is not None:
@@ -103,8 +105,8 @@ class AgglomerationState:
         return int(np.count_nonzero(self.voxels[1:]))
 
     def score(self, action: int) -> float:
-        """Energy change of one action."""
-        return float(self.sums[:, action, 0].sum())
+        """Energy change of one action, to the bit as in `scores`: numpy adds up a single column otherwise."""
+        return float(self.scores()[action])
 
     def scores(self) -> np.ndarray:
         """Energy change of every action, float64 (A,)."""

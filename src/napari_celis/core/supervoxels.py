@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napari_celis.core.errors import ActionError, LabelsError
+from napari_celis.core.errors import ActionError
+from napari_celis.core.volume import as_labels, require_foreground, require_three_axes, require_voxels
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +29,12 @@ class Supervoxels:
     @classmethod
     def from_labels(cls, labels: np.ndarray) -> Supervoxels:
         """Index a label volume; the indices follow the order of the ids."""
-        if labels.ndim != 3 or labels.size == 0:
-            raise LabelsError(f"`supervoxels` must be a filled 3-D array, got shape {labels.shape}.")
-        if not np.issubdtype(labels.dtype, np.integer) or (
-            np.issubdtype(labels.dtype, np.signedinteger) and labels.min() < 0
-        ):
-            raise LabelsError(
-                f"`supervoxels` must hold ids that are whole and not negative, got {labels.dtype}. "
-                "Convert them to an unsigned integer type."
-            )
+        require_three_axes(labels.shape, "`supervoxels`")
+        require_voxels(labels.shape, "`supervoxels`")
+        labels = as_labels(labels, "`supervoxels`")
+        require_foreground(labels, "`supervoxels`")
         ids, inverse, sizes = np.unique(labels, return_inverse=True, return_counts=True)
         has_background = ids[0] == 0
-        if len(ids) == 1 and has_background:
-            raise LabelsError(
-                "`supervoxels` holds nothing but background (0). Open the labels, not the mask."
-            )
         dense = inverse.reshape(labels.shape).astype(np.int32)
         if not has_background:
             dense += 1

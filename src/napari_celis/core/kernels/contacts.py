@@ -1,0 +1,51 @@
+"""Affinity statistics of contacts and of the inside of supervoxels."""
+
+import numba as nb
+
+from napari_celis.core.kernels.adjacency import find_action
+
+
+@nb.njit(nogil=True, cache=True)
+def _add(sums, row, affinity, bin_of_level):
+    """Add one affinity to a row: count, sum, sum of squares, then the histogram."""
+    sums[row, 0] += 1.0
+    sums[row, 1] += affinity
+    sums[row, 2] += affinity * affinity
+    sums[row, 3 + bin_of_level[int(affinity * 255.0 + 0.5)]] += 1.0
+
+
+@nb.njit(nogil=True, cache=True)
+def add_faces(supervoxels, affinities, scale, first, second, bin_of_level, contact, low, high, inside):
+    """Add the affinity of every voxel face to the contact or the supervoxel that it belongs to.
+
+    supervoxels   : int32 (Z, Y, X)      dense index, 0 = background
+    affinities    : (3, Z, Y, X)         channel c at p joins p and its neighbour below along axis c
+    scale         : float                affinity of one unit of `affinities`
+    first, second : int64, int32         the actions, as in `find_action`
+    bin_of_level  : uint8 (256,)         histogram bin of an affinity in steps of 1/255
+    contact       : float64 (A, 3 + B)   count, sum, sum of squares, histogram
+    low, high     : float64 (A,)         smallest and largest affinity of a contact
+    inside        : float64 (N + 1, 3 + B)
+    """
+    Z, Y, X = supervoxels.shape
+    for z in range(Z):
+        for y in range(Y):
+            for x in range(X):
+                u = supervoxels[z, y, x]
+                if u == 0:
+                    continue
+                for axis in range(3):
+                    z2, y2, x2 = z - (axis == 0), y - (axis == 1), x - (axis == 2)
+                    if z2 < 0 or y2 < 0 or x2 < 0:
+                        continue
+                    v = supervoxels[z2, y2, x2]
+                    if v == 0:
+                        continue
+                    affinity = affinities[axis, z, y, x] * scale
+                    if u == v:
+                        _add(inside, u, affinity, bin_of_level)
+                        continue
+                    row = find_action(first, second, min(u, v), max(u, v))
+                    _add(contact, row, affinity, bin_of_level)
+                    low[row] = min(low[row], affinity)
+                    high[row] = max(high[row], affinity)
