@@ -409,7 +409,7 @@ def test_one_supervoxel_alone_has_nothing_to_decide():
         assert (agglomerator.n_segments, agglomerator.merge_tree(), agglomerator.history) == (1, [], ())
         np.testing.assert_array_equal(agglomerator.labels(), labels)
         assert agglomerator.energy == pytest.approx(reference_of(agglomerator).energy(set()))
-        with pytest.raises(ActionError, match="none"):
+        with pytest.raises(ActionError, match="two different"):
             agglomerator.merge(9, 9)
 
 
@@ -420,3 +420,15 @@ def test_supervoxels_with_ids_beyond_63_bits():
         step = agglomerator.merge(2**64 - 1, 2**63 + 11)
         assert {step.u_id, step.v_id} == {2**63 + 11, 2**64 - 1}
         assert len(np.unique(agglomerator.labels())) == 1
+
+
+def test_a_constraint_that_seems_redundant_still_holds_after_a_cut():
+    labels = np.ones((3, 6, 9), dtype=np.uint64)
+    labels[:, 3:, :4], labels[:, 3:, 4:] = 2, 3
+    with of_labels(labels) as agglomerator:
+        agglomerator.keep_apart(1, 2)
+        agglomerator.merge(2, 3)
+        agglomerator.keep_apart(1, 3)
+        agglomerator.cut(2, 3)
+        with pytest.raises(ActionError, match="kept apart"):
+            agglomerator.merge(1, 3)

@@ -10,6 +10,8 @@ from napari_celis.core.regions import RegionTable
 
 ROWS = 1 << 15
 """Descriptors per batch: large enough for fast matrix products, small enough to stay in cache."""
+MATRIX_ENTRIES = 1 << 22
+"""Pairs of components that a matrix may hold: 16 MB, for two thousand components in one region."""
 
 
 class Rows(NamedTuple):
@@ -42,6 +44,8 @@ class Scratch(NamedTuple):
     """The pair table: keys, entries and a bitmap that answers most misses."""
     values: np.ndarray
     filter: np.ndarray
+    matrix: np.ndarray
+    """Entry of every pair of components of a region, if they are few enough."""
     entry_slot: np.ndarray
     """Leader of each entry, -1 when no action could merge the pair."""
     entry_a: np.ndarray
@@ -53,8 +57,16 @@ class Scratch(NamedTuple):
     groups: np.ndarray
     """Group of the entry at that centre."""
     entry_sums: np.ndarray
+    ends: np.ndarray
+    """Components at both ends of every pair at the centre at hand."""
+    entries: np.ndarray
+    """Entry of every pair there."""
+    hits: np.ndarray
+    """Pairs with an entry."""
     group_entry: np.ndarray
     group_bits: np.ndarray
+    flat_bits: np.ndarray
+    """The same memory as `group_bits`, with one axis."""
     base: np.ndarray
     after: np.ndarray
 
@@ -77,6 +89,7 @@ def allocate(table: RegionTable, n_supervoxels: int, n_columns: int) -> Buffers:
     while n_keys < 4 * n_entries:
         n_keys *= 2
     n_rows = max(ROWS, 4 * spec.n_bits)
+    group_bits = np.empty((spec.n_bits, spec.n_words), np.uint64)
     return Buffers(
         Rows(
             np.empty(n_rows, np.float64),
@@ -96,6 +109,7 @@ def allocate(table: RegionTable, n_supervoxels: int, n_columns: int) -> Buffers:
             np.empty(n_keys, np.int64),
             np.empty(n_keys, np.int32),
             np.empty(n_keys // 8, np.uint64),
+            np.empty(min((table.max_places + 1) ** 2, MATRIX_ENTRIES), np.int32),
             np.empty(n_entries, np.int64),
             np.empty(n_entries, np.int32),
             np.empty(n_entries, np.int32),
@@ -103,8 +117,12 @@ def allocate(table: RegionTable, n_supervoxels: int, n_columns: int) -> Buffers:
             np.empty(n_entries, np.int64),
             np.empty(n_entries, np.int32),
             np.empty((n_entries, n_columns), np.float64),
+            np.empty((2, spec.n_bits), np.int32),
             np.empty(spec.n_bits, np.int32),
-            np.empty((spec.n_bits, spec.n_words), np.uint64),
+            np.empty(spec.n_bits + 1, np.int32),
+            np.empty(spec.n_bits, np.int32),
+            group_bits,
+            group_bits.reshape(-1),
             np.empty(spec.n_words, np.uint64),
             np.empty(spec.n_words, np.uint64),
         ),

@@ -185,8 +185,8 @@ class SpecScores:
         def advance(place: int, centre: int) -> tuple[int, int]:
             at: tuple[int, int] = collect.collect_changes(
                 self.flat, self.table.layout, self.table.offsets, self.components, join.regions, join.k1,
-                join.k2, mask_start, masks, place, centre, self.cache.arrays, self.buffers.rows, self.buffers.terms,
-                self.buffers.scratch, self.buffers.counts,
+                join.k2, mask_start, masks, place, centre, self.cache.arrays, self.buffers.rows,
+                self.buffers.terms, self.buffers.scratch, self.buffers.counts,
             )  # fmt: skip
             return at
 

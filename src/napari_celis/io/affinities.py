@@ -25,6 +25,7 @@ from napari_celis.io.memory import require_memory
 from napari_celis.io.ome_zarr import is_one_volume
 from napari_celis.io.targets import Format, detect_format, format_to_write, split_target
 from napari_celis.io.volumes import list_datasets
+from napari_celis.io.zarr import open_array
 from napari_celis.io.zarr_nodes import read_node
 
 OFFSETS = ((-1, 0, 0), (0, -1, 0), (0, 0, -1))
@@ -222,7 +223,7 @@ def _open_zarr(path: Path, dataset: str) -> _Stored:
         raise AffinitiesError(
             f"{path / dataset} is not a Zarr array. Name the array that holds the affinities."
         )
-    array: Any = zarr.open_array(store=str(node.path), mode="r", zarr_format=node.zarr_format)
+    array = open_array(node)
     return _Stored(tuple(array.shape), np.dtype(array.dtype), node.attributes, lambda channel: array[channel])
 
 

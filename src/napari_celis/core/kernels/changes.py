@@ -92,38 +92,87 @@ def leader_after(scratch, e):
 
 
 @nb.njit(nogil=True, cache=True)
-def sample_centre(flat_supervoxels, position, offsets, shift, width, stamp, scratch):
+def fill_matrix(scratch, n_entries, width):
+    """Let `scratch.matrix` answer the entry of every pair of components; returns whether it is large enough.
+
+    A look into a matrix beats a hash by far. A region with so many components that the matrix would not fit
+    makes do with the hash table.
+    """
+    matrix = scratch.matrix
+    if width * width > len(matrix):
+        return False
+    matrix[: width * width] = -1
+    for e in range(n_entries):
+        a, b = np.int64(scratch.entry_a[e]), np.int64(scratch.entry_b[e])
+        matrix[a * width + b] = e
+        matrix[b * width + a] = e
+    return True
+
+
+@nb.njit(nogil=True, cache=True)
+def look_up(flat_supervoxels, position, offsets, shift, width, is_dense, scratch):
+    """Write the components at both ends of every pair to `scratch.ends`, and its entry to `scratch.entries`.
+
+    Background at one end, the same component at both, or a pair without an entry give -1.
+    """
+    # Arrays of a named tuple are counted references: taken out once, not once per pair.
+    table, matrix, entries = scratch.table, scratch.matrix, scratch.entries
+    keys, values, known = scratch.keys, scratch.values, scratch.filter
+    end_a, end_b, offset_a, offset_b = scratch.ends[0], scratch.ends[1], offsets[0], offsets[1]
+    for i in range(len(offset_a)):
+        # Unsigned indices cannot be negative, which saves a test each.
+        end_a[i] = table[flat_supervoxels[np.uint64(position + offset_a[i])]]
+        end_b[i] = table[flat_supervoxels[np.uint64(position + offset_b[i])]]
+    if is_dense:
+        row = np.int32(width)
+        for i in range(len(offset_a)):
+            entries[i] = matrix[np.uint32(end_a[i] * row + end_b[i])]
+    else:
+        for i in range(len(offset_a)):
+            a, b = end_a[i], end_b[i]
+            entries[i] = -1
+            if a != b and a != 0 and b != 0:
+                entries[i] = pair_find(keys, values, known, shift, pair_key(a, b, width))
+
+
+@nb.njit(nogil=True, cache=True)
+def sample_centre(flat_supervoxels, position, offsets, shift, width, is_dense, stamp, scratch):
     """Write the descriptor of one centre to `scratch.base` and group its other bits by entry.
 
     A bit whose ends lie in different components is set by the merge of these two and by no other, so one
     look at each pair tells what every merge would change. Returns the number of groups; group g belongs to
     `scratch.group_entry[g]` and has the bits `scratch.group_bits[g]`.
     """
-    table = scratch.table
-    n_groups = 0
-    n_pairs = offsets.shape[1]
-    for word in range(len(scratch.base)):
+    look_up(flat_supervoxels, position, offsets, shift, width, is_dense, scratch)
+    end_a, end_b, entries, hits = scratch.ends[0], scratch.ends[1], scratch.entries, scratch.hits
+    stamps, groups, group_entry = scratch.stamps, scratch.groups, scratch.group_entry
+    base, flat_bits = scratch.base, scratch.flat_bits
+    n_pairs, n_words = offsets.shape[1], np.uint64(len(base))
+    for word in range(len(base)):
         bits = np.uint64(0)
         begin = word * 64
         for i in range(begin, min(begin + 64, n_pairs)):
-            a = table[flat_supervoxels[position + offsets[0, i]]]
-            b = table[flat_supervoxels[position + offsets[1, i]]]
-            bit = np.uint64(1) << np.uint64(i - begin)
-            if a == b:
-                if a != 0:
-                    bits |= bit
-            elif a != 0 and b != 0:
-                key = pair_key(a, b, width)
-                e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, key)
-                if e >= 0:
-                    if scratch.stamps[e] != stamp:
-                        scratch.stamps[e] = stamp
-                        scratch.groups[e] = n_groups
-                        scratch.group_entry[n_groups] = e
-                        scratch.group_bits[n_groups, :] = 0
-                        n_groups += 1
-                    scratch.group_bits[scratch.groups[e], word] |= bit
-        scratch.base[word] = bits
+            is_same = (end_a[i] == end_b[i]) & (end_a[i] != 0)
+            bits |= np.uint64(is_same) << np.uint64(i - begin)
+        base[word] = bits
+    # Listing the hits without a branch first: a branch per pair would be mispredicted too often.
+    n_hits = 0
+    for i in range(n_pairs):
+        hits[n_hits] = i
+        n_hits += entries[i] >= 0
+    n_groups = 0
+    for j in range(n_hits):
+        i = np.uint64(hits[j])
+        e = np.uint64(entries[i])
+        if stamps[e] != stamp:
+            stamps[e] = stamp
+            groups[e] = n_groups
+            group_entry[n_groups] = e
+            for word in range(len(base)):
+                flat_bits[np.uint64(n_groups) * n_words + np.uint64(word)] = 0
+            n_groups += 1
+        place = np.uint64(groups[e]) * n_words + (i >> np.uint64(6))
+        flat_bits[place] |= np.uint64(1) << (i & np.uint64(63))
     return n_groups
 
 
@@ -186,14 +235,22 @@ def collect_initial(
     for i in range(begin, len(regions)):
         region = regions[i]
         load_components(layout, components, region, scratch)
-        shift, width, _ = enter_pairs(layout, components, region, scratch)
+        shift, width, n = enter_pairs(layout, components, region, scratch)
+        is_dense = fill_matrix(scratch, n, width)
         first = layout.centre_start[region]
         for c in range(begin_centre, layout.centre_start[region + 1] - first):
             if is_full(rows, terms, counts, offsets.shape[1]):
                 return i, c
             centre = first + c
             n_groups = sample_centre(
-                flat_supervoxels, layout.flat_centres[centre], offsets, shift, width, centre, scratch
+                flat_supervoxels,
+                layout.flat_centres[centre],
+                offsets,
+                shift,
+                width,
+                is_dense,
+                centre,
+                scratch,
             )
             counts[3] += 1
             base = emit_row(rows, counts, cache, centre, scratch.base)
@@ -307,7 +364,8 @@ def collect_changes(
     for i in range(begin, len(regions)):
         region = regions[i]
         load_components(layout, components, region, scratch)
-        shift, width, _, merged = enter_changes(layout, components, region, k1[i], k2[i], scratch)
+        shift, width, n, merged = enter_changes(layout, components, region, k1[i], k2[i], scratch)
+        is_dense = fill_matrix(scratch, n, width)
         first = layout.centre_start[region]
         for c in range(begin_centre, layout.centre_start[region + 1] - first):
             if (masks[mask_start[i] + (c >> 6)] >> np.uint64(c & 63)) & np.uint64(1) == 0:
@@ -316,7 +374,14 @@ def collect_changes(
                 return i, c
             centre = first + c
             n_groups = sample_centre(
-                flat_supervoxels, layout.flat_centres[centre], offsets, shift, width, centre, scratch
+                flat_supervoxels,
+                layout.flat_centres[centre],
+                offsets,
+                shift,
+                width,
+                is_dense,
+                centre,
+                scratch,
             )
             counts[3] += 1
             _emit_changes(layout, centre, n_groups, merged, cache, rows, terms, counts, scratch)

@@ -1,0 +1,1 @@
+"""Benchmarks: the figures of `celis bench`, each a ratio or a number measured in one run."""

@@ -1,0 +1,157 @@
+"""`celis compare`: every way to agglomerate, on the same supervoxels and the same affinities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from napari_celis.cli.app import app
+from napari_celis.cli.options import JsonOption, write_json
+
+if TYPE_CHECKING:
+    from napari_celis.baselines.problem import Problem
+    from napari_celis.models.checkpoint import CelisModel
+
+PLOT_SUFFIXES = (".png", ".pdf", ".svg")
+COLUMNS = (
+    ("VI", "vi", ".3f"),
+    ("split", "vi_split", ".3f"),
+    ("merge", "vi_merge", ".3f"),
+    ("Rand F1", "rand_f1", ".3f"),
+)
+
+
+class _Volumes(NamedTuple):
+    """The names of the volumes of one problem."""
+
+    image: str
+    truth: str
+    supervoxels: str | None
+    affinities: str | None
+
+
+@app.command()
+def compare(
+    image: Annotated[str, typer.Option(metavar="V", help="Image to judge on.")],
+    truth: Annotated[str, typer.Option(metavar="V", help="Its true segmentation; 0 is unlabelled.")],
+    model: Annotated[Path, typer.Option(metavar="MODEL", help="Model file made by celis train.")],
+    train_image: Annotated[str, typer.Option(metavar="V", help="Image to fit and tune on.")],
+    train_truth: Annotated[str, typer.Option(metavar="V", help="Its true segmentation.")],
+    supervoxels: Annotated[
+        str | None, typer.Option(metavar="V", help="Oversegmentation; made from the image if not given.")
+    ] = None,
+    train_supervoxels: Annotated[
+        str | None, typer.Option(metavar="V", help="The same for the training image.")
+    ] = None,
+    affinities: Annotated[
+        str | None, typer.Option(metavar="V", help="Affinities to use instead of the model's.")
+    ] = None,
+    train_affinities: Annotated[
+        str | None,
+        typer.Option(
+            metavar="V", help="The same for the training image, best from a network that did not see it."
+        ),
+    ] = None,
+    ignore_boundary: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Judge a second time without voxels within N of a truth boundary."
+        ),
+    ] = 2,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the forests.")] = 0,
+    any_voxel_size: Annotated[
+        bool, typer.Option(help="Go on although the model was trained at another voxel size.")
+    ] = False,
+    json: JsonOption = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw split against merge error: .png, .pdf or .svg.")
+    ] = None,
+) -> None:
+    """Fit and tune every method on one volume, judge it on another, and print the table of the paper."""
+    from napari_celis.baselines.compare import baseline_methods, compare
+    from napari_celis.baselines.forest import ForestSettings
+    from napari_celis.cli.progress import bar
+    from napari_celis.models.checkpoint import load_model
+
+    _require_outputs(json, plot)
+    loaded = load_model(model)
+    names = {
+        "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),
+        "test": _Volumes(image, truth, supervoxels, affinities),
+    }
+    train, test = (_problem(loaded, volumes, title, any_voxel_size) for title, volumes in names.items())
+    methods, notes = baseline_methods(ForestSettings(seed=seed))
+    with bar("methods") as progress:
+        results = compare(
+            train,
+            test,
+            methods,
+            boundary=ignore_boundary,
+            report=lambda _, share: progress(round(share * len(methods)), len(methods)),
+        )
+        progress(len(methods), len(methods))
+    _print(results, notes, ignore_boundary)
+    write_json(json, results)
+    if plot is not None:
+        from napari_celis.cli.compare_plot import draw
+        from napari_celis.io.atomic import atomic_file
+
+        with atomic_file(plot) as temporary:
+            draw(results, temporary, plot.suffix.lower().lstrip("."))
+
+
+def _require_outputs(json: Path | None, plot: Path | None) -> None:
+    """Refuse names that nothing can be written to, before the work and not after it."""
+    from napari_celis.core.errors import CelisError
+
+    for path in (json, plot):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise CelisError(f"{path} cannot be written: its folder does not exist. Make the folder first.")
+    if plot is not None and plot.suffix.lower() not in PLOT_SUFFIXES:
+        raise CelisError(f"{plot} is no picture we can draw. Give it a name that ends in .png, .pdf or .svg.")
+
+
+def _problem(model: CelisModel, names: _Volumes, title: str, any_voxel_size: bool) -> Problem:
+    """Read one volume; compute affinities and supervoxels where they are not given."""
+    from napari_celis.baselines.problem import Problem
+    from napari_celis.cli.progress import bar
+    from napari_celis.io.affinities import read_affinities
+    from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
+    from napari_celis.models.apply import affinities_of, require_voxel_size, supervoxels_of
+
+    volumes = {"image": open_volume(names.image), "truth": open_volume(names.truth)}
+    if names.supervoxels is not None:
+        volumes["supervoxels"] = open_volume(names.supervoxels)
+    require_same_shape(**volumes)
+    if not any_voxel_size:
+        require_voxel_size(model, volumes["image"].voxel_size_nm)
+    grey, truth = read_image(volumes["image"]), read_labels(volumes["truth"])
+    if names.affinities is not None:
+        affinities = read_affinities(names.affinities).data
+    else:
+        with bar(f"affinities of the {title} image") as progress:
+            affinities = affinities_of(model, grey, progress=progress)
+    labels = read_labels(volumes["supervoxels"]) if names.supervoxels else supervoxels_of(affinities)
+    return Problem.from_labels(labels, affinities, truth=truth, image=grey)
+
+
+def _print(results: dict[str, dict[str, Any]], notes: list[str], n: int) -> None:
+    """Print the table: all voxels on the left, without the boundary on the right."""
+    titles = "".join(f"{title:>9}" for title, _, _ in COLUMNS)
+    width = 9 * len(COLUMNS)
+    typer.echo(f"{'':<16}{'all voxels (bits)':^{width}}  {f'> {n} from boundary':^{width}}")
+    typer.echo(f"{'':<16}{titles}  {titles}{'segments':>10}{'threshold':>11}{'tuned on':>10}{'seconds':>9}")
+    for name, result in results.items():
+        both = "  ".join(
+            "".join(f"{figures[key]:>9{form}}" for _, key, form in COLUMNS)
+            for figures in (result, result["ignore_boundary"])
+        )
+        threshold = "–" if result["threshold"] is None else f"{result['threshold']:.3f}"
+        typer.echo(
+            f"{name:<16}{both}{result['segments']:>10,}{threshold:>11}{result['tuned_on'] or '–':>10}"
+            f"{result['seconds']:>9.1f}"
+        )
+    for note in notes:
+        typer.echo(note)
