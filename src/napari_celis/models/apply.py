@@ -1,0 +1,73 @@
+"""Apply a model: image in, affinities and energies out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from napari_celis.core.errors import ModelError
+from napari_celis.core.regions import tile
+from napari_celis.core.volume import Triple
+from napari_celis.core.watershed import WatershedSettings, watershed
+from napari_celis.models.checkpoint import CelisModel
+from napari_celis.models.device import choose_device
+from napari_celis.models.evaluator import NetworkEnergy
+from napari_celis.models.features import interior_probability, layout_features
+from napari_celis.models.inference import predict_affinities
+
+
+def affinities_of(
+    model: CelisModel,
+    image: np.ndarray,
+    *,
+    device: torch.device | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> np.ndarray:
+    """Compute the affinities of an image with a model's network, float32 (3, Z, Y, X)."""
+    net = model.affinity.to(device or choose_device())
+    return predict_affinities(net, image, progress=progress)
+
+
+def supervoxels_of(affinities: np.ndarray) -> np.ndarray:
+    """Make a dense oversegmentation: watershed without a lower threshold, so that no voxel is background."""
+    return watershed(affinities, WatershedSettings(low=0.0)).astype(np.uint64)
+
+
+def energy_of(
+    model: CelisModel, affinities: np.ndarray, *, device: torch.device | None = None
+) -> NetworkEnergy:
+    """Make the energy of an image, for an agglomerator that uses the model's specs.
+
+    Parameters
+    ----------
+    model : CelisModel
+        Gives specs and networks.
+    affinities : ndarray of float, shape (3, Z, Y, X)
+        From `affinities_of`.
+    device : torch.device, optional
+        Where to evaluate; the best one by default.
+
+    Returns
+    -------
+    energy : NetworkEnergy
+        With features at every centre.
+    """
+    interior = interior_probability(affinities)
+    features = [
+        layout_features(interior, tile(interior.shape, spec).centres, spec, model.layout_grid)
+        for spec in model.specs
+    ]
+    return NetworkEnergy(model.energies, features, device or choose_device())
+
+
+def require_voxel_size(model: CelisModel, voxel_size_nm: Triple) -> None:
+    """Refuse a volume whose voxels differ from those the model was trained on by more than a tenth."""
+    ratios = [own / trained for own, trained in zip(voxel_size_nm, model.voxel_size_nm, strict=True)]
+    if max(*ratios, *(1 / ratio for ratio in ratios)) > 1.1:
+        own, trained = (" × ".join(f"{v:g}" for v in size) for size in (voxel_size_nm, model.voxel_size_nm))
+        raise ModelError(
+            f"The model was trained on voxels of {trained} nm, but those of this volume measure {own} nm. "
+            "Resample the volume, or go on anyway with --any-voxel-size."
+        )

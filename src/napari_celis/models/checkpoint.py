@@ -1,0 +1,193 @@
+"""One file that holds a whole model: networks, specs with their offsets, threshold, figures, attribution."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from napari_celis.core.descriptors import DescriptorSpec
+from napari_celis.core.errors import CelisError, ModelError
+from napari_celis.core.volume import Triple, as_triple
+from napari_celis.models.affinity import from_tensors, to_tensors
+from napari_celis.models.affinity_base import AffinityNet
+from napari_celis.models.energy import EnergyNetwork, EnergySettings
+
+FORMAT = 1
+"""Raised when a file written now could not be read by an older version."""
+KEY = "napari-celis"
+
+
+@dataclass(frozen=True, eq=False)
+class CelisModel:
+    """Everything that turns an image and its supervoxels into a segmentation."""
+
+    affinity: AffinityNet
+    specs: tuple[DescriptorSpec, ...]
+    energies: tuple[EnergyNetwork, ...]
+    """One per spec, in the same order."""
+    voxel_size_nm: Triple
+    """Voxel size of the training data."""
+    threshold: float
+    """Score at which greedy agglomeration stops."""
+    policy: str = "energy"
+    """How actions are ordered: `energy` is the paper, the sum of energy changes."""
+    layout_grid: int = 5
+    """Points per axis of the grid on which the interior probability around a centre is a feature."""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """What training measured, plain numbers and lists."""
+    attribution: str = ""
+    """Whose data it was trained on, and the licence."""
+
+
+def save_model(model: CelisModel, path: str | os.PathLike[str]) -> Path:
+    """Write a model under a temporary name, then rename.
+
+    Parameters
+    ----------
+    model : CelisModel
+        What to write.
+    path : path
+        Where to; an existing file is replaced once the new one is complete.
+
+    Returns
+    -------
+    path : Path
+        Where it is.
+    """
+    path = Path(path)
+    weights, _ = to_tensors(model.affinity)
+    tensors = {f"affinity.{name}": tensor for name, tensor in weights.items()}
+    for spec, network in zip(model.specs, model.energies, strict=True):
+        tensors |= {
+            f"energy.{spec.name}.{name}": tensor.detach().cpu().contiguous()
+            for name, tensor in network.state_dict().items()
+        }
+        tensors[f"pairs.{spec.name}"] = torch.from_numpy(np.array(spec.pairs))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        save_file(tensors, temporary, metadata={KEY: json.dumps(_describe(model))})
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _describe(model: CelisModel) -> dict[str, Any]:
+    """Say in plain JSON what the tensors are."""
+    return {
+        "format": FORMAT,
+        "affinity": model.affinity.settings.to_json(),
+        "specs": [
+            {
+                "name": spec.name,
+                "kind": spec.kind,
+                "box_zyx": spec.box_zyx,
+                "region_zyx": spec.region_zyx,
+                "stride_zyx": spec.stride_zyx,
+                "energy": asdict(network.settings),
+            }
+            for spec, network in zip(model.specs, model.energies, strict=True)
+        ],
+        "voxel_size_nm": model.voxel_size_nm,
+        "threshold": model.threshold,
+        "policy": model.policy,
+        "layout_grid": model.layout_grid,
+        "figures": dict(model.figures),
+        "attribution": model.attribution,
+    }
+
+
+def load_model(path: str | os.PathLike[str]) -> CelisModel:
+    """Read a model; nothing in the file is ever run.
+
+    Parameters
+    ----------
+    path : path
+        A file written by `save_model`.
+
+    Returns
+    -------
+    model : CelisModel
+        On the CPU, ready to evaluate.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ModelError(f"There is no model file {path}. Give a .safetensors file made by celis train.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(
+            f"{path} is damaged or not a safetensors file ({error}). Copy it again or train the model again."
+        ) from error
+    if KEY not in metadata:
+        raise ModelError(f"{path} is a safetensors file, but not a model of napari-celis.")
+    try:
+        return _rebuild(json.loads(metadata[KEY]), tensors, path)
+    except CelisError as error:
+        raise ModelError(f"{path} cannot be used: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:
+        raise ModelError(
+            f"{path} is damaged: its description and its weights do not fit together ({error})."
+        ) from error
+
+
+def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> CelisModel:
+    """Turn a description and its tensors back into a model."""
+    if described["format"] > FORMAT:
+        raise ModelError(
+            f"{path} has format {described['format']}, but this version of napari-celis reads up to "
+            f"{FORMAT}. Upgrade napari-celis."
+        )
+    affinity = from_tensors(_under(tensors, "affinity"), described["affinity"])
+    specs, energies = [], []
+    for item in described["specs"]:
+        name = item["name"]
+        specs.append(
+            DescriptorSpec(
+                name,
+                item["kind"],
+                tuple(item["box_zyx"]),
+                tensors[f"pairs.{name}"].numpy(),
+                tuple(item["region_zyx"]),
+                tuple(item["stride_zyx"]),
+            )
+        )
+        network = EnergyNetwork(EnergySettings(**item["energy"]))
+        network.load_state_dict(_under(tensors, f"energy.{name}"))
+        energies.append(network.eval())
+    model = CelisModel(
+        affinity=affinity,
+        specs=tuple(specs),
+        energies=tuple(energies),
+        voxel_size_nm=as_triple(described["voxel_size_nm"]),
+        threshold=float(described["threshold"]),
+        policy=str(described["policy"]),
+        layout_grid=int(described["layout_grid"]),
+        figures=dict(described["figures"]),
+        attribution=str(described["attribution"]),
+    )
+    if model.policy != "energy":
+        raise ModelError(f"{path} asks for the policy {model.policy!r}, which this version does not know.")
+    return model
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Pick the tensors of one network."""
+    return {
+        name.removeprefix(f"{prefix}."): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(f"{prefix}.")
+    }

@@ -1,0 +1,77 @@
+"""The local energy network: descriptor bits and image features in, an energy between 0 and 1 out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Preset = Literal["fast", "paper"]
+
+
+@dataclass(frozen=True)
+class EnergySettings:
+    """Sizes of an energy network."""
+
+    n_bits: int
+    n_features: int
+    hidden: int = 256
+    """Width of both hidden layers; the paper has 2048."""
+    dropout: float = 0.5
+    """Share of the last hidden layer that is dropped in training."""
+
+
+def preset_settings(preset: Preset, n_bits: int, n_features: int) -> EnergySettings:
+    """Return the sizes of a preset: `paper` as published, `fast` for a computer without a GPU."""
+    return EnergySettings(n_bits, n_features, hidden=2048 if preset == "paper" else 256)
+
+
+class EnergyNetwork(nn.Module):
+    """Two hidden layers over the bits and the features of one centre, with a logistic output."""
+
+    feature_mean: Tensor
+    feature_scale: Tensor
+
+    def __init__(self, settings: EnergySettings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.register_buffer("feature_mean", torch.zeros(settings.n_features))
+        self.register_buffer("feature_scale", torch.ones(settings.n_features))
+        self.bits = nn.Linear(settings.n_bits, settings.hidden, bias=False)
+        self.features = nn.Linear(settings.n_features, settings.hidden)
+        self.hidden = nn.Linear(settings.hidden, settings.hidden)
+        self.drop = nn.Dropout(settings.dropout)
+        self.output = nn.Linear(settings.hidden, 1)
+
+    def set_feature_scale(self, features: Tensor) -> None:
+        """Standardise by the mean and spread of these features, (N, n_features), from now on."""
+        self.feature_mean = features.mean(dim=0)
+        self.feature_scale = 1.0 / features.std(dim=0).clamp_min(1e-6)
+
+    def first_layer(self, bits: Tensor, features: Tensor) -> Tensor:
+        """Return the first hidden layer before it is rectified, (M, hidden)."""
+        standard = (features - self.feature_mean) * self.feature_scale
+        layer: Tensor = self.bits(bits) + self.features(standard)
+        return layer
+
+    def forward(self, bits: Tensor, features: Tensor) -> Tensor:
+        """Return the logits of the energies.
+
+        Parameters
+        ----------
+        bits : Tensor of float, shape (M, n_bits)
+            Descriptors as zeros and ones.
+        features : Tensor of float, shape (M, n_features)
+            Image features of each row's centre.
+
+        Returns
+        -------
+        logits : Tensor of float, shape (M,)
+            The energy is their logistic function.
+        """
+        first = torch.relu(self.first_layer(bits, features))
+        second = self.drop(torch.relu(self.hidden(first)))
+        logits: Tensor = self.output(second)[:, 0]
+        return logits

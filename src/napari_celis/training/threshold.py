@@ -1,0 +1,62 @@
+"""Choose where greedy agglomeration stops: at the lowest error on slabs that nobody learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.expert import Overlaps, RunningOverlaps
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Error along one greedy run."""
+
+    score: np.ndarray
+    """Highest score taken so far, after each step, float64 (n + 1,); the first is minus infinity."""
+    vi: np.ndarray
+    """Change of the variation of information against no merging, in bits, float64 (n + 1,)."""
+
+
+def run_curve(agglomerator: Agglomerator, overlaps: Overlaps, highest_score: float) -> Curve:
+    """Run greedy up to a generous threshold and note the error after each step."""
+    segments = RunningOverlaps(overlaps)
+    index = {int(supervoxel_id): i for i, supervoxel_id in enumerate(agglomerator.supervoxels.ids)}
+    score, vi = [-np.inf], [0.0]
+    before = agglomerator.segment_ids()
+    for step in agglomerator.steps(highest_score):
+        change = 0.0
+        if step.joins_segments:
+            u, v = index[step.u_id], index[step.v_id]
+            a, b = index[int(before[u])], index[int(before[v])]
+            change = segments.change(a, b)
+            before = agglomerator.segment_ids()
+            kept = index[int(before[u])]
+            segments.join(kept, b if kept == a else a)
+        score.append(max(score[-1], step.score))
+        vi.append(vi[-1] + change)
+    return Curve(np.array(score), np.array(vi))
+
+
+def best_threshold(curves: Sequence[Curve]) -> tuple[float, np.ndarray, np.ndarray]:
+    """Find the threshold with the lowest mean error over several runs.
+
+    Returns
+    -------
+    threshold : float
+        In the middle of the flat stretch where the minimum lies.
+    thresholds, vi : ndarray of float
+        The whole curve: candidate thresholds, and the mean change of the variation of information at each.
+    """
+    scores = np.unique(np.concatenate([curve.score[1:] for curve in curves] + [np.zeros(1)]))
+    candidates = np.append(scores, np.nextafter(scores[-1], np.inf))
+    # A run with threshold t stops before the first step whose score is not below t.
+    vi = np.mean(
+        [curve.vi[np.searchsorted(curve.score, candidates, side="left") - 1] for curve in curves], axis=0
+    )
+    best = int(vi.argmin())
+    previous = candidates[best - 1] if best else candidates[best]
+    return float((previous + candidates[best]) / 2), candidates, vi

@@ -1,0 +1,114 @@
+"""A model file comes back as it was, and anything else is refused in words."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from napari_celis.core.descriptors import paper_specs
+from napari_celis.core.errors import ModelError
+from napari_celis.models.affinity import build_affinity_net
+from napari_celis.models.affinity_base import AffinitySettings
+from napari_celis.models.checkpoint import KEY, CelisModel, load_model, save_model
+from napari_celis.models.energy import EnergyNetwork, EnergySettings
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    specs = paper_specs(seed=3, k=32, strides=(4, 4, 8))
+    return CelisModel(
+        affinity=build_affinity_net(AffinitySettings(width=4, levels=1, n_features=8)),
+        specs=specs,
+        energies=tuple(EnergyNetwork(EnergySettings(spec.n_bits, 5, hidden=8)) for spec in specs),
+        voxel_size_nm=(10.0, 10.0, 10.0),
+        threshold=-1.25,
+        figures={"validation_auc": {"pairwise9": [0.5, 0.75]}},
+        attribution="Nobody, CC0",
+    )
+
+
+@pytest.fixture
+def path(model, tmp_path):
+    return save_model(model, tmp_path / "model.safetensors")
+
+
+def test_everything_comes_back(model, path):
+    again = load_model(path)
+    for old, new in zip(model.specs, again.specs, strict=True):
+        assert (old.name, old.kind, old.box_zyx, old.region_zyx, old.stride_zyx) == (
+            new.name,
+            new.kind,
+            new.box_zyx,
+            new.region_zyx,
+            new.stride_zyx,
+        )
+        np.testing.assert_array_equal(old.pairs, new.pairs)
+    for old, new in zip((model.affinity, *model.energies), (again.affinity, *again.energies), strict=True):
+        for name, tensor in old.state_dict().items():
+            torch.testing.assert_close(new.state_dict()[name], tensor)
+    assert (again.voxel_size_nm, again.threshold, again.policy) == ((10.0, 10.0, 10.0), -1.25, "energy")
+    assert again.figures == model.figures
+    assert again.attribution == "Nobody, CC0"
+
+
+def test_nothing_is_left_beside_it(path):
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def rewrite(path, change):
+    """Write the file again with another description."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        described = json.loads(file.metadata()[KEY])
+    change(described)
+    save_file(load_file(path), path, metadata={KEY: json.dumps(described)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.update(format=99), "Upgrade"),
+        (lambda d: d.update(policy="magic"), "magic"),
+        (lambda d: d.pop("threshold"), "damaged"),
+        (lambda d: d["specs"][0].update(name="other"), "damaged"),
+        (lambda d: d["specs"][0].update(box_zyx=[3, 3, 3]), "outside the box"),
+        (lambda d: d["specs"][0]["energy"].update(hidden=9), "damaged"),
+        (lambda d: d["affinity"].update(preset="resnet"), "resnet"),
+    ],
+)
+def test_descriptions_that_do_not_fit(path, change, message):
+    rewrite(path, change)
+    with pytest.raises(ModelError, match=message):
+        load_model(path)
+
+
+def test_truncated_and_foreign_files(path, tmp_path):
+    data = path.read_bytes()
+    for n in (0, 7, 100, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:n])
+        with pytest.raises(ModelError, match="damaged or not"):
+            load_model(path)
+    foreign = tmp_path / "foreign.safetensors"
+    save_file({"a": torch.zeros(2)}, foreign)
+    with pytest.raises(ModelError, match="not a model of napari-celis"):
+        load_model(foreign)
+    with pytest.raises(ModelError, match="no model file"):
+        load_model(tmp_path / "missing.safetensors")
+
+
+def test_flipped_bytes_never_end_in_a_traceback(path):
+    data = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        damaged = bytearray(data)
+        for place in rng.integers(0, 3000, size=3):
+            damaged[place] = int(rng.integers(256))
+        path.write_bytes(bytes(damaged))
+        try:
+            load_model(path)
+        except ModelError:
+            pass

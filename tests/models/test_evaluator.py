@@ -1,0 +1,52 @@
+"""The factorised evaluation equals the plain network."""
+
+import numpy as np
+import pytest
+import torch
+
+from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.evaluator import CACHED_ROWS, NetworkEnergy
+
+
+@pytest.fixture
+def energy():
+    torch.manual_seed(1)
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(40, 6)).astype(np.float32) * 3 + 1
+    network = EnergyNetwork(EnergySettings(n_bits=70, n_features=6, hidden=16))
+    network.set_feature_scale(torch.from_numpy(features))
+    return NetworkEnergy([network], [features])
+
+
+def some_rows(n_rows, n_centres=40):
+    rng = np.random.default_rng(2)
+    centres = np.sort(rng.integers(n_centres, size=n_rows)).astype(np.int32)
+    bits = rng.integers(2**63, size=(n_rows, 2), dtype=np.uint64)
+    bits[:, 1] &= np.uint64(63)
+    return centres, bits
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 500, CACHED_ROWS + 3])
+def test_factorised_equals_plain(energy, n_rows):
+    centres, bits = some_rows(n_rows)
+    with torch.inference_mode():
+        plain = energy.dense(0, centres, bits)
+    np.testing.assert_allclose(energy.energies(0, centres, bits), plain, rtol=1e-5, atol=1e-6)
+
+
+def test_no_rows_are_no_energies(energy):
+    assert energy.energies(0, np.empty(0, np.int32), np.empty((0, 2), np.uint64)).shape == (0,)
+
+
+def test_torch_keeps_its_threads(energy):
+    before = torch.get_num_threads()
+    energy.energies(0, *some_rows(5))
+    assert torch.get_num_threads() == before
+
+
+def test_the_paper_preset_has_the_published_size():
+    from napari_celis.models.energy import preset_settings
+
+    network = EnergyNetwork(preset_settings("paper", 512, 512))
+    n_parameters = sum(parameter.numel() for parameter in network.parameters())
+    assert n_parameters == (1024 + 1) * 2048 + (2048 + 1) * 2048 + (2048 + 1)
