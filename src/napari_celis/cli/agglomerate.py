@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import (
+    AnyVoxelSizeOption,
+    ImageOption,
+    JsonOption,
+    ModelOption,
+    SupervoxelsOption,
+    open_for_model,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
@@ -15,18 +23,14 @@ if TYPE_CHECKING:
 
 @app.command()
 def agglomerate(
-    image: Annotated[str, typer.Option(metavar="V", help="Image.")],
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Model file made by celis train.")],
+    image: ImageOption,
+    model: ModelOption,
     output: Annotated[str, typer.Option("--output", "-o", metavar="SEG", help="Segmentation to write.")],
-    supervoxels: Annotated[
-        str | None, typer.Option(metavar="V", help="Oversegmentation; made from the image if not given.")
-    ] = None,
+    supervoxels: SupervoxelsOption = None,
     threshold: Annotated[
         float | None, typer.Option(metavar="T", help="Stop at this score; the model's own by default.")
     ] = None,
-    any_voxel_size: Annotated[
-        bool, typer.Option(help="Go on although the model was trained at another voxel size.")
-    ] = False,
+    any_voxel_size: AnyVoxelSizeOption = False,
     json: JsonOption = None,
 ) -> None:
     """Merge supervoxels greedily by energy, and write the segmentation."""
@@ -37,12 +41,9 @@ def agglomerate(
     from napari_celis.core.supervoxels import Supervoxels
     from napari_celis.core.volume import Volume
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape, write_volume
-    from napari_celis.models.apply import affinities_of, energy_of, require_voxel_size, supervoxels_of
-    from napari_celis.models.checkpoint import load_model
+    from napari_celis.models.apply import affinities_of, energy_of, supervoxels_of
 
-    loaded, volume = load_model(model), open_volume(image)
-    if not any_voxel_size:
-        require_voxel_size(loaded, volume.voxel_size_nm)
+    loaded, volume = open_for_model(image, model, any_voxel_size)
     begin = time.monotonic()
     labels = None
     if supervoxels is not None:

@@ -5,10 +5,23 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from napari_celis.core.volume import Volume
+    from napari_celis.models.checkpoint import CelisModel
+
+ImageOption = Annotated[str, typer.Option("--image", metavar="V", help="Image.")]
+ModelOption = Annotated[str, typer.Option("--model", metavar="MODEL", help="Model file made by celis train.")]
+SupervoxelsOption = Annotated[
+    str | None,
+    typer.Option("--supervoxels", metavar="V", help="Oversegmentation; made from the image if not given."),
+]
+AnyVoxelSizeOption = Annotated[
+    bool, typer.Option("--any-voxel-size", help="Go on although the model was trained at another voxel size.")
+]
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures here.")]
 
 
@@ -22,3 +35,15 @@ def write_json(path: Path | None, figures: dict[str, Any]) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisModel, Volume]:
+    """Load a model and open an image that it can be applied to."""
+    from napari_celis.io.volumes import open_volume
+    from napari_celis.models.apply import require_voxel_size
+    from napari_celis.models.checkpoint import load_model
+
+    loaded, volume = load_model(model), open_volume(image)
+    if not any_voxel_size:
+        require_voxel_size(loaded, volume.voxel_size_nm)
+    return loaded, volume

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import ImageOption, JsonOption, SupervoxelsOption, write_json
 
 
 class EnergyPreset(StrEnum):
@@ -28,12 +28,10 @@ class AffinityPreset(StrEnum):
 
 @app.command()
 def train(
-    image: Annotated[str, typer.Option(metavar="V", help="Image of the annotated volume.")],
+    image: ImageOption,
     truth: Annotated[str, typer.Option(metavar="V", help="True segmentation; 0 is unknown.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
-    supervoxels: Annotated[
-        str | None, typer.Option(metavar="V", help="Oversegmentation; made from the image if not given.")
-    ] = None,
+    supervoxels: SupervoxelsOption = None,
     preset: Annotated[EnergyPreset, typer.Option(help="Size of the energy models.")] = EnergyPreset.fast,
     affinity: Annotated[AffinityPreset, typer.Option(help="Affinity network.")] = AffinityPreset.unet,
     minutes: Annotated[float, typer.Option(metavar="N", min=0.1, help="Time for everything.")] = 30.0,

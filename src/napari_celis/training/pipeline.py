@@ -39,6 +39,7 @@ LAYOUT_GRID = 5
 STRIDES = (4, 4, 8)
 HIGHEST_SCORE = 64.0
 """Greedy runs that look for the threshold go on up to this score: one centre of the densest lattice."""
+MOST_EXAMPLES, EXAMPLES_PER_MINUTE = 120_000, 6_000
 AFFINITY_SHARE, ENERGY_SHARE = 0.55, 0.3
 """Shares of the time for affinity networks and for energy models; the rest is for everything between."""
 
@@ -51,11 +52,14 @@ class TrainSettings:
     affinity: AffinityPreset = "unet"
     minutes: float = 30.0
     """Time for everything, kept approximately."""
-    examples: int = 120_000
-    """Examples per spec."""
     power: float = 0.5
     """Examples weigh |change of error| to this power; 1 is the paper."""
     seed: int = 0
+
+    @property
+    def examples(self) -> int:
+        """Examples per spec: as many as an epoch can get through in the time."""
+        return min(MOST_EXAMPLES, max(2_000, round(EXAMPLES_PER_MINUTE * self.minutes)))
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ def train_model(
     slabs = [Slab.cut(labels[part], truth[part], interior[part]) for part in bounds]
     energies, figures = yield from run.energies(slabs)
     threshold, curve = yield from run.threshold(slabs, figures.pop("cross_fitted"))
-    net = yield from run.affinity_net(image, truth, "affinity network on everything", 0.85)
+    net = yield from run.affinity_net(image, truth, "affinity network 3 of 3", 1 - AFFINITY_SHARE / 3)
     return CelisModel(
         affinity=net.cpu(),
         specs=run.specs,

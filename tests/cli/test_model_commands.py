@@ -1,0 +1,95 @@
+"""Train, predict and agglomerate from the command line, on a phantom as small as it may be."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from napari_celis.cli import app
+from napari_celis.core.contingency import contingency_table
+from napari_celis.core.errors import ModelError
+from napari_celis.core.metrics import score
+from napari_celis.io.affinities import read_affinities
+from napari_celis.io.volumes import open_volume, read_labels
+
+
+def celis(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A phantom, and a model trained on it for a few seconds."""
+    folder = tmp_path_factory.mktemp("model")
+    celis("phantom", folder / "phantom.h5", "--shape", 80, 56, 56, "--seed", 3)
+    celis(
+        "train", "--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
+        f"{folder}/phantom.h5:volumes/labels/neuron_ids", "-o", folder / "model.safetensors",
+        "--minutes", 0.1, "--json", folder / "train.json",
+    )  # fmt: skip
+    return folder
+
+
+def test_training_tells_what_it_found(folder):
+    figures = json.loads((folder / "train.json").read_text())
+    assert set(figures["validation_auc"]) == {
+        "pairwise9",
+        "pairwise17",
+        "pairwise33",
+        "center17",
+        "center33",
+    }
+    assert len(figures["threshold_curve"]["threshold"]) == len(figures["threshold_curve"]["vi_change"])
+    assert figures["vi_change"] <= 0
+
+
+def test_affinities_are_probabilities_in_the_right_place(folder):
+    celis(
+        "predict", "--image", f"{folder}/phantom.h5:volumes/raw", "--model", folder / "model.safetensors",
+        "-o", folder / "affinities.h5",
+    )  # fmt: skip
+    affinities = read_affinities(folder / "affinities.h5")
+    assert affinities.data.shape == (3, 80, 56, 56)
+    assert affinities.voxel_size_nm == (10.0, 10.0, 10.0)
+    assert 0 <= float(affinities.data.min()) <= float(affinities.data.max()) <= 1
+
+
+def test_agglomeration_merges_supervoxels_and_keeps_the_voxel_size(folder):
+    # A threshold above every score merges all that any centre sees.
+    celis(
+        "agglomerate", "--image", f"{folder}/phantom.h5:volumes/raw", "--supervoxels",
+        f"{folder}/phantom.h5:volumes/labels/neuron_ids", "--model", folder / "model.safetensors",
+        "-o", folder / "segmentation.zarr", "--threshold", 1e9, "--json", folder / "run.json",
+    )  # fmt: skip
+    figures = json.loads((folder / "run.json").read_text())
+    volume = open_volume(folder / "segmentation.zarr")
+    segmentation, truth = (
+        read_labels(volume),
+        read_labels(open_volume(f"{folder}/phantom.h5:volumes/labels/neuron_ids")),
+    )
+    assert volume.voxel_size_nm == (10.0, 10.0, 10.0)
+    assert (
+        figures["segments"] == len(np.unique(segmentation)) < figures["supervoxels"] == len(np.unique(truth))
+    )
+    assert score(contingency_table(segmentation, truth)).vi_split == pytest.approx(0.0)
+
+
+def test_no_merge_says_why(folder):
+    output = celis(
+        "agglomerate", "--image", f"{folder}/phantom.h5:volumes/raw", "--model", folder / "model.safetensors",
+        "-o", folder / "none.zarr", "--threshold", -1e9,
+    )  # fmt: skip
+    assert "No merge was made: the best score is" in output
+
+
+def test_another_voxel_size_is_refused_by_name(folder):
+    celis("phantom", folder / "flat.h5", "--shape", 48, 96, 96, "--voxel-size", 40, 4, 4)
+    with pytest.raises(ModelError, match=r"10 × 10 × 10 nm.*40 × 4 × 4 nm.*--any-voxel-size"):
+        celis(
+            "predict", "--image", f"{folder}/flat.h5:volumes/raw", "--model", folder / "model.safetensors",
+            "-o", folder / "flat-affinities.h5",
+        )  # fmt: skip
+    assert not (folder / "flat-affinities.h5").exists()
