@@ -1,5 +1,6 @@
 """A model file comes back as it was, and anything else is refused in words."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -108,7 +109,5 @@ def test_flipped_bytes_never_end_in_a_traceback(path):
         for place in rng.integers(0, 3000, size=3):
             damaged[place] = int(rng.integers(256))
         path.write_bytes(bytes(damaged))
-        try:
+        with contextlib.suppress(ModelError):
             load_model(path)
-        except ModelError:
-            pass

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, write_json
 
 if TYPE_CHECKING:
     from napari_celis.baselines.problem import Problem
     from napari_celis.models.checkpoint import CelisModel
 
-PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 COLUMNS = (
     ("VI", "vi", ".3f"),
     ("split", "vi_split", ".3f"),
@@ -70,12 +69,13 @@ def compare(
     ] = None,
 ) -> None:
     """Fit and tune every method on one volume, judge it on another, and print the table of the paper."""
+    from napari_celis.baselines.celis import CelisEnergy
     from napari_celis.baselines.compare import baseline_methods, compare
     from napari_celis.baselines.forest import ForestSettings
     from napari_celis.cli.progress import bar
     from napari_celis.models.checkpoint import load_model
 
-    _require_outputs(json, plot)
+    require_outputs(json, plot)
     loaded = load_model(model)
     names = {
         "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),
@@ -83,6 +83,8 @@ def compare(
     }
     train, test = (_problem(loaded, volumes, title, any_voxel_size) for title, volumes in names.items())
     methods, notes = baseline_methods(ForestSettings(seed=seed))
+    oracle = methods.pop("oracle")
+    methods |= {"celis_energy": CelisEnergy(loaded), "oracle": oracle}
     with bar("methods") as progress:
         results = compare(
             train,
@@ -100,17 +102,6 @@ def compare(
 
         with atomic_file(plot) as temporary:
             draw(results, temporary, plot.suffix.lower().lstrip("."))
-
-
-def _require_outputs(json: Path | None, plot: Path | None) -> None:
-    """Refuse names that nothing can be written to, before the work and not after it."""
-    from napari_celis.core.errors import CelisError
-
-    for path in (json, plot):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise CelisError(f"{path} cannot be written: its folder does not exist. Make the folder first.")
-    if plot is not None and plot.suffix.lower() not in PLOT_SUFFIXES:
-        raise CelisError(f"{plot} is no picture we can draw. Give it a name that ends in .png, .pdf or .svg.")
 
 
 def _problem(model: CelisModel, names: _Volumes, title: str, any_voxel_size: bool) -> Problem:

@@ -25,6 +25,9 @@ AnyVoxelSizeOption = Annotated[
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures here.")]
 
 
+PLOT_SUFFIXES = (".png", ".pdf", ".svg")
+
+
 def write_json(path: Path | None, figures: dict[str, Any]) -> None:
     """Write `figures` under a temporary name, then rename; do nothing without a path."""
     if path is None:
@@ -35,6 +38,17 @@ def write_json(path: Path | None, figures: dict[str, Any]) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def require_outputs(json: Path | None, plot: Path | None) -> None:
+    """Refuse names that nothing can be written to, before the work and not after it."""
+    from napari_celis.core.errors import CelisError
+
+    for path in (json, plot):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise CelisError(f"{path} cannot be written: its folder does not exist. Make the folder first.")
+    if plot is not None and plot.suffix.lower() not in PLOT_SUFFIXES:
+        raise CelisError(f"{plot} is no picture we can draw. Give it a name that ends in .png, .pdf or .svg.")
 
 
 def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisModel, Volume]:

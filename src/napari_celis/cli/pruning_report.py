@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, write_json
 
 if TYPE_CHECKING:
     from napari_celis.core.descriptors import DescriptorSpec
@@ -39,7 +39,6 @@ RATIO_LINES = (
     ("our look-ups ÷ the paper's, all four rules", "lookups_vs_paper"),
 )
 RULE_NAMES = {"visibility": "visibility", "zone": "zones", "graph": "graph", "ours": "ours"}
-PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 CACHE_ENTRIES = 1 << 28
 """Nothing is forgotten: an energy evaluated twice would count against us for want of memory only."""
 
@@ -71,7 +70,7 @@ def pruning_report(
     from napari_celis.core.supervoxels import Supervoxels
     from napari_celis.io.volumes import open_volume, read_labels
 
-    _require_outputs(json, plot)
+    require_outputs(json, plot)
     volume = open_volume(supervoxels)
     chosen = _choose_specs(specs, seed, stride, volume)
     atoms = Supervoxels.from_labels(read_labels(_crop(volume, crop)))
@@ -89,17 +88,6 @@ def pruning_report(
 
         with atomic_file(plot) as temporary:
             draw(figures, temporary, plot.suffix.lower().lstrip("."))
-
-
-def _require_outputs(json: Path | None, plot: Path | None) -> None:
-    """Refuse names that nothing can be written to, before the work and not after it."""
-    from napari_celis.core.errors import CelisError
-
-    for path in (json, plot):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise CelisError(f"{path} cannot be written: its folder does not exist. Make the folder first.")
-    if plot is not None and plot.suffix.lower() not in PLOT_SUFFIXES:
-        raise CelisError(f"{plot} is no picture we can draw. Give it a name that ends in .png, .pdf or .svg.")
 
 
 def _choose_specs(names: str, seed: int, stride: int, volume: Volume) -> tuple[DescriptorSpec, ...]:

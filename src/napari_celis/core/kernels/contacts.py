@@ -41,7 +41,7 @@ def add_faces(supervoxels, affinities, scale, first, second, bin_of_level, conta
                     v = supervoxels[z2, y2, x2]
                     if v == 0:
                         continue
-                    affinity = affinities[axis, z, y, x] * scale
+                    affinity = float(affinities[axis, z, y, x]) * scale
                     if u == v:
                         _add(inside, u, affinity, bin_of_level)
                         continue

@@ -1,0 +1,1 @@
+"""What CELIS is compared with: other ways to agglomerate the same supervoxels."""
