@@ -50,3 +50,10 @@ def test_the_paper_preset_has_the_published_size():
     network = EnergyNetwork(preset_settings("paper", 512, 512))
     n_parameters = sum(parameter.numel() for parameter in network.parameters())
     assert n_parameters == (1024 + 1) * 2048 + (2048 + 1) * 2048 + (2048 + 1)
+
+
+def test_the_same_row_gives_the_same_energy_in_any_company(energy):
+    centres, bits = some_rows(300)
+    together = energy.energies(0, centres, bits)
+    alone = np.concatenate([energy.energies(0, centres[[i]], bits[[i]]) for i in range(300)])
+    np.testing.assert_allclose(alone, together, rtol=1e-9)

@@ -49,6 +49,9 @@ def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec],
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     networks = [EnergyNetwork(preset_settings("fast", spec.n_bits, N_FEATURES)) for spec in specs]
+    for network in networks:
+        # Fresh weights give nearly the same energy everywhere; trained ones have logits of about this spread.
+        network.output.weight.data *= 20.0
     features = [
         rng.normal(size=(tile(shape, spec).n_centres, N_FEATURES)).astype(np.float32) for spec in specs
     ]

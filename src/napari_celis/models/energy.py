@@ -50,11 +50,10 @@ class EnergyNetwork(nn.Module):
         self.feature_mean = features.mean(dim=0)
         self.feature_scale = 1.0 / features.std(dim=0).clamp_min(1e-6)
 
-    def first_layer(self, bits: Tensor, features: Tensor) -> Tensor:
-        """Return the first hidden layer before it is rectified, (M, hidden)."""
-        standard = (features - self.feature_mean) * self.feature_scale
-        layer: Tensor = self.bits(bits) + self.features(standard)
-        return layer
+    def features_part(self, features: Tensor) -> Tensor:
+        """Return what the features contribute to the first hidden layer, bias included, (M, hidden)."""
+        part: Tensor = self.features((features - self.feature_mean) * self.feature_scale)
+        return part
 
     def forward(self, bits: Tensor, features: Tensor) -> Tensor:
         """Return the logits of the energies.
@@ -71,7 +70,7 @@ class EnergyNetwork(nn.Module):
         logits : Tensor of float, shape (M,)
             The energy is their logistic function.
         """
-        first = torch.relu(self.first_layer(bits, features))
+        first = torch.relu(self.bits(bits) + self.features_part(features))
         second = self.drop(torch.relu(self.hidden(first)))
         logits: Tensor = self.output(second)[:, 0]
         return logits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -15,6 +16,8 @@ from napari_celis.models.energy import EnergyNetwork
 
 DENSE_ROWS = 1 << 15
 """Rows per batch on an accelerator."""
+INDEPENDENT_ROWS = 4
+"""From this many rows on, a matrix product treats each of them the same way."""
 CACHED_ROWS = 1 << 11
 """Rows whose hidden layers stay in a processor's cache."""
 
@@ -52,6 +55,7 @@ class NetworkEnergy:
         self.device = torch.device(device)
         self.networks = [network.to(self.device).eval() for network in networks]
         self.features = list(features)
+        self._precise = [copy.deepcopy(network).cpu().double() for network in self.networks]
         self._columns = [
             np.ascontiguousarray(network.bits.weight.detach().cpu().numpy().T) for network in self.networks
         ]
@@ -59,7 +63,7 @@ class NetworkEnergy:
     def energies(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
         """Evaluate local energies, see `napari_celis.core.energy.Energy`."""
         if not len(centres):
-            return np.empty(0, dtype=np.float32)
+            return np.empty(0)
         with torch.inference_mode():
             if self.device.type == "cpu":
                 with one_torch_thread():
@@ -79,30 +83,34 @@ class NetworkEnergy:
         return np.concatenate(energies)
 
     def _factorised(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
-        """Evaluate with one dense first layer per centre; its other rows add the columns of their bits."""
+        """Evaluate with a first layer that rows of one centre share, by adding the columns of their bits.
+
+        Scores are small differences of energies, so the same row must give the same energy in any company:
+        the first layer is summed in float64, and products have as many rows as make them independent.
+        """
         network, columns = self.networks[spec_index], self._columns[spec_index]
-        first, second = (torch.empty(CACHED_ROWS, network.settings.hidden) for _ in range(2))
-        hidden = network.hidden.weight.T
-        energies = np.empty(len(centres), dtype=np.float32)
+        width = network.settings.hidden
+        first, second = (torch.zeros(CACHED_ROWS, width) for _ in range(2))
+        hidden, output = network.hidden.weight.T, network.output.weight[0].double()
+        total, energies = np.empty(width), np.empty(len(centres))
         for begin in range(0, len(centres), CACHED_ROWS):
             part = slice(begin, begin + CACHED_ROWS)
             own, rows = centres[part], np.ascontiguousarray(bits[part])
             n = len(own)
+            n_product = max(n, INDEPENDENT_ROWS)
             is_first = np.concatenate([[True], own[1:] != own[:-1]])
-            first_row = np.flatnonzero(is_first)
-            base = self._first_layer(spec_index, own[first_row], rows[first_row])
-            group = np.cumsum(is_first) - 1
-            kernels.first_layer(rows, group, first_row, columns, base.numpy(), first[:n].numpy())
-            torch.addmm(network.hidden.bias, first[:n], hidden, out=second[:n]).relu_()
-            energies[part] = torch.sigmoid(network.output(second[:n])[:, 0]).numpy()
+            base = self._features_part(spec_index, own[is_first])
+            kernels.first_layer(rows, np.cumsum(is_first) - 1, columns, base, total, first[:n].numpy())
+            torch.addmm(network.hidden.bias, first[:n_product], hidden, out=second[:n_product]).relu_()
+            logits = second[:n].double() @ output + network.output.bias.double()
+            energies[part] = torch.sigmoid(logits).numpy()
         return energies
 
-    def _first_layer(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> Tensor:
-        """Evaluate the first layer densely, not rectified."""
-        network = self.networks[spec_index]
-        features = np.asarray(self.features[spec_index][centres], dtype=np.float32)
-        rows = unpack_bits(bits, network.settings.n_bits).astype(np.float32)
-        return network.first_layer(self._send(rows), self._send(features))
+    def _features_part(self, spec_index: int, centres: np.ndarray) -> np.ndarray:
+        """Return what the features contribute to the first layer, bias included, float64 (P, hidden)."""
+        features = np.asarray(self.features[spec_index][centres], dtype=np.float64)
+        part: np.ndarray = self._precise[spec_index].features_part(torch.from_numpy(features)).numpy()
+        return part
 
     def _send(self, array: np.ndarray) -> Tensor:
         """Move an array to the device."""

@@ -1,0 +1,1 @@
+"""Networks: affinities and image features, energies, and how they run on any device."""

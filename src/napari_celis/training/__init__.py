@@ -1,0 +1,1 @@
+"""Learning: training data, losses and the loops that yield records."""

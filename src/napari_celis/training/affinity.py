@@ -1,0 +1,318 @@
+"""Train an affinity network: an interruptible loop that yields records and resumes exactly."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from napari_celis.core.errors import TrainingError
+from napari_celis.core.volume import as_labels, require_finite, require_same_shape
+from napari_celis.models.affinity import build_affinity_net
+from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet, measure_intensity
+from napari_celis.models.device import choose_device, explained_memory
+from napari_celis.models.inference import predict_affinities
+from napari_celis.training.affinity_data import PatchSampler, affinity_targets, prepare_labels
+from napari_celis.training.affinity_loss import AffinityFigures, affinity_loss, judge
+from napari_celis.training.affinity_settings import AffinityRecord, AffinityTraining, hold_out
+
+
+class AffinityTrainer:
+    """Holds everything a training run needs, and everything it needs to go on later.
+
+    Parameters
+    ----------
+    image : ndarray, shape (Z, Y, X)
+        Grey values.
+    truth : ndarray of integers, same shape
+        True objects.
+    settings : AffinityTraining
+        Network, data and optimiser.
+    seed : int
+        Same seed, data, settings and number of threads give the same weights.
+    validation : tuple of ndarray, optional
+        Image and truth to judge by, instead of a slab held out of the first two.
+    device : str
+        See `choose_device`.
+    """
+
+    def __init__(
+        self,
+        image: np.ndarray,
+        truth: np.ndarray,
+        settings: AffinityTraining | None = None,
+        *,
+        seed: int = 0,
+        validation: tuple[np.ndarray, np.ndarray] | None = None,
+        device: str = "auto",
+    ) -> None:
+        settings = settings or AffinityTraining()
+        require_same_shape(image=image, truth=truth)
+        require_finite(image, "`image`")
+        truth = as_labels(truth, "`truth`")
+        network = replace(settings.network, intensity=measure_intensity(image))
+        self.settings = replace(settings, network=network)
+        self.net = build_affinity_net(network, seed=seed).to(choose_device(device))
+        self.step, self.seconds = 0, 0.0
+        self.best: float | None = None
+        self.n_worse = 0
+        labels = self._labels(truth)
+        judged = None if validation is None else (validation[0], self._labels(validation[1]))
+        if judged is None:
+            fit, slab = hold_out(image.shape, settings.holdout)
+            judged = None if slab is None else (image[slab], labels[slab])
+            image, labels = image[fit], labels[fit]
+        self._validation = None if judged is None else self._prepare_validation(*judged)
+        self._sampler = self._prepare_sampler(image, labels)
+        self._rng = np.random.default_rng(seed)
+        self._dropout = torch.Generator().manual_seed(seed).get_state()
+        self._optimizer = torch.optim.AdamW(
+            self.net.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self._average = {name: tensor.clone() for name, tensor in self.net.state_dict().items()}
+        self._best_weights = self._average
+
+    def run(self, *, steps: int | None = None, minutes: float | None = None) -> Iterator[AffinityRecord]:
+        """Train until the budget is spent or validation stops improving.
+
+        Parameters
+        ----------
+        steps : int, optional
+            Total number of steps, those of earlier runs included.
+        minutes : float, optional
+            Total time, that of earlier runs included. At least one of the two must be given.
+
+        Yields
+        ------
+        record : AffinityRecord
+            Whoever stops here may store `state()` and go on another day.
+        """
+        if steps is None and minutes is None:
+            raise TrainingError("Training needs an end. Give `steps`, `minutes` or both.")
+        losses: list[float] = []
+        started, before = time.perf_counter(), self.seconds
+        while self._progress(steps, minutes) < 1:
+            rate = self._learning_rate(self._progress(steps, minutes))
+            with explained_memory(self.net.device, "Use smaller patches, fewer per step, or the CPU."):
+                losses.append(self._one_step(rate))
+            self.step += 1
+            self.seconds = before + time.perf_counter() - started
+            is_last = self._progress(steps, minutes) >= 1
+            judged = self._validation is not None and (
+                is_last or self.step % self.settings.validate_every == 0
+            )
+            if judged or is_last or self.step % self.settings.report_every == 0:
+                figures, is_best = self._validate() if judged else (None, False)
+                self.seconds = before + time.perf_counter() - started
+                yield AffinityRecord(self.step, float(np.mean(losses)), rate, self.seconds, figures, is_best)
+                losses.clear()
+                # The caller may have taken its time; the budget is for training only.
+                started, before = time.perf_counter(), self.seconds
+            if self._validation is not None and self.n_worse >= self.settings.patience:
+                return
+
+    def result(self) -> AffinityNet:
+        """Return a network with the best weights so far, in evaluation mode."""
+        weights = self._average if self._validation is None or self.best is None else self._best_weights
+        net = build_affinity_net(self.settings.network).to(self.net.device)
+        net.load_state_dict(weights)
+        return net.eval()
+
+    def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        """Copy everything that a later run needs: named tensors, and plain JSON."""
+        tensors = {f"net.{name}": tensor for name, tensor in self.net.state_dict().items()}
+        tensors |= {f"average.{name}": tensor for name, tensor in self._average.items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in self._best_weights.items()}
+        for index, values in self._optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in values.items()}
+        tensors["dropout"] = self._dropout
+        facts = {
+            "step": self.step,
+            "seconds": self.seconds,
+            "best": self.best,
+            "n_worse": self.n_worse,
+            "rng": self._rng.bit_generator.state,
+        }
+        return {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}, facts
+
+    def resume(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+        """Go back to what `state` returned; data, settings and seed must be the same as then."""
+        try:
+            self.net.load_state_dict(_below("net.", tensors))
+            self._average = self._copies("average.", tensors)
+            self._best_weights = self._copies("best.", tensors)
+            whole = self._optimizer.state_dict()
+            whole["state"] = {}
+            for name, tensor in _below("optimizer.", tensors).items():
+                index, _, key = name.partition(".")
+                whole["state"].setdefault(int(index), {})[key] = tensor.clone()
+            self._optimizer.load_state_dict(whole)
+            self._dropout = tensors["dropout"].clone()
+            self._rng.bit_generator.state = facts["rng"]
+            self.step, self.seconds = int(facts["step"]), float(facts["seconds"])
+            self.best, self.n_worse = facts["best"], int(facts["n_worse"])
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise TrainingError(
+                f"The saved training does not belong to these settings, or is damaged ({error}). "
+                "Start again, or use the settings it was made with."
+            ) from error
+
+    def _copies(self, prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Copy a group of saved tensors to the device; training changes them in place."""
+        return {name: value.to(self.net.device, copy=True) for name, value in _below(prefix, tensors).items()}
+
+    def _prepare_sampler(self, image: np.ndarray, labels: np.ndarray) -> PatchSampler:
+        """Standardise the image, and fit the patch to the volume."""
+        settings, net = self.settings, self.net
+        context = net.halo_zyx if net.is_valid else (0, 0, 0)
+        room = [size - 2 * margin for size, margin in zip(image.shape, context, strict=True)]
+        z, y, x = (
+            max(grid, min(wanted, free) // grid * grid)
+            for wanted, free, grid in zip(settings.patch_zyx, room, net.grid_zyx, strict=True)
+        )
+        return PatchSampler(
+            net.standardise(image),
+            labels,
+            (z, y, x),
+            context,
+            settings.network.offsets,
+            settings.network.voxel_size_nm,
+            settings.augmentation,
+        )
+
+    def _labels(self, truth: np.ndarray) -> np.ndarray:
+        settings = self.settings
+        return prepare_labels(
+            truth,
+            dilation=settings.dilation,
+            min_voxels=settings.min_voxels,
+            background=settings.background,
+            voxel_size_nm=settings.network.voxel_size_nm,
+        )
+
+    def _prepare_validation(
+        self, image: np.ndarray, labels: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Keep the image and the targets of its three neighbours."""
+        require_same_shape(validation_image=image, validation_truth=labels)
+        targets, known = affinity_targets(labels, NEIGHBOURS)
+        if not known.any():
+            raise TrainingError(
+                "The slab held out for validation has no known label. Hold out less, or give `validation`."
+            )
+        return image, targets, known
+
+    def _progress(self, steps: int | None, minutes: float | None) -> float:
+        """Return the share of the budget that is spent; 1 is the end."""
+        by_steps = self.step / steps if steps else 0.0
+        by_time = self.seconds / (60 * minutes) if minutes else 0.0
+        return max(by_steps, by_time)
+
+    def _learning_rate(self, progress: float) -> float:
+        """Rise, then fall along a half cosine."""
+        rise = min(1.0, (self.step + 1) / self.settings.warmup)
+        return self.settings.learning_rate * rise * 0.5 * (1 + math.cos(math.pi * progress))
+
+    def _one_step(self, rate: float) -> float:
+        """Draw a batch, follow its gradient, and average the weights."""
+        patches = [self._sampler.draw(self._rng) for _ in range(self.settings.batch)]
+        device = self.net.device
+        image = torch.from_numpy(np.stack([patch.image for patch in patches]))[:, None].to(device)
+        targets = torch.from_numpy(np.stack([patch.targets for patch in patches])).to(device).float()
+        known = torch.from_numpy(np.stack([patch.known for patch in patches])).to(device).float()
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self.net.train()
+        # Dropout has its own stream, so that nothing else in the process can change what is learned.
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self._dropout)
+            logits = self.net(image)
+            self._dropout = torch.get_rng_state()
+        loss = affinity_loss(
+            logits,
+            targets,
+            known,
+            balance=self.settings.balance,
+            long_range_weight=self.settings.long_range_weight,
+        )
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"The loss became {value} at step {self.step}. Lower the learning rate, which is "
+                f"{self.settings.learning_rate:g}."
+            )
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        self._optimizer.step()
+        self._update_average()
+        return value
+
+    def _update_average(self) -> None:
+        """Move the average of the weights towards the weights; early steps count less."""
+        memory = min(self.settings.averaging, (1 + self.step) / (10 + self.step))
+        for name, tensor in self.net.state_dict().items():
+            if tensor.is_floating_point():
+                self._average[name].lerp_(tensor, 1 - memory)
+            else:
+                self._average[name].copy_(tensor)
+
+    def _validate(self) -> tuple[AffinityFigures, bool]:
+        """Judge the averaged weights on the held-out slab, and remember the best."""
+        assert self._validation is not None
+        image, targets, known = self._validation
+        net = build_affinity_net(self.settings.network).to(self.net.device)
+        net.load_state_dict(self._average)
+        figures = judge(predict_affinities(net, image), targets, known)
+        value = figures.balanced_cross_entropy
+        is_best = self.best is None or value < self.best
+        if is_best:
+            self.best, self.n_worse = value, 0
+            self._best_weights = {name: tensor.clone() for name, tensor in self._average.items()}
+        else:
+            self.n_worse += 1
+        return figures, is_best
+
+
+def train_affinity(
+    image: np.ndarray,
+    truth: np.ndarray,
+    settings: AffinityTraining | None = None,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    minutes: float | None = None,
+    validation: tuple[np.ndarray, np.ndarray] | None = None,
+    device: str = "auto",
+) -> Generator[AffinityRecord, None, AffinityNet]:
+    """Train a network from the start; `net = yield from train_affinity(...)` gets the result.
+
+    Parameters
+    ----------
+    image, truth, settings, seed, validation, device
+        As in `AffinityTrainer`.
+    steps, minutes
+        As in `AffinityTrainer.run`.
+
+    Yields
+    ------
+    record : AffinityRecord
+
+    Returns
+    -------
+    net : AffinityNet
+        The best weights, in evaluation mode.
+    """
+    trainer = AffinityTrainer(image, truth, settings, seed=seed, validation=validation, device=device)
+    yield from trainer.run(steps=steps, minutes=minutes)
+    return trainer.result()
+
+
+def _below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Take the tensors whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
