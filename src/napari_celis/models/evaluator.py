@@ -90,7 +90,9 @@ class NetworkEnergy:
         """
         network, columns = self.networks[spec_index], self._columns[spec_index]
         width = network.settings.hidden
-        first, second = (torch.zeros(CACHED_ROWS, width) for _ in range(2))
+        n_rows = max(min(len(centres), CACHED_ROWS), INDEPENDENT_ROWS)
+        first, second = torch.zeros(n_rows, width), torch.empty(n_rows, width)
+        chosen = np.empty((2, network.settings.n_bits), dtype=np.int64)
         hidden, output = network.hidden.weight.T, network.output.weight[0].double()
         total, energies = np.empty(width), np.empty(len(centres))
         for begin in range(0, len(centres), CACHED_ROWS):
@@ -100,7 +102,9 @@ class NetworkEnergy:
             n_product = max(n, INDEPENDENT_ROWS)
             is_first = np.concatenate([[True], own[1:] != own[:-1]])
             base = self._features_part(spec_index, own[is_first])
-            kernels.first_layer(rows, np.cumsum(is_first) - 1, columns, base, total, first[:n].numpy())
+            kernels.first_layer(
+                rows, np.cumsum(is_first) - 1, columns, base, total, chosen, first[:n].numpy()
+            )
             torch.addmm(network.hidden.bias, first[:n_product], hidden, out=second[:n_product]).relu_()
             logits = second[:n].double() @ output + network.output.bias.double()
             energies[part] = torch.sigmoid(logits).numpy()

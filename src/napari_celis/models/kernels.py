@@ -8,61 +8,81 @@ ONE = np.uint64(1)
 
 
 @nb.njit(nogil=True, cache=True)
-def add_columns(total, plus, minus, word, columns):
-    """Add the columns of the bits in `plus` to a sum and take off those of the bits in `minus`.
-
-    total       : float64 (H,)
-    plus, minus : uint64, bits 64 * word to 64 * word + 63 of a descriptor; no bit is in both
-    columns     : float32 (K, H)
-    """
-    rest = plus | minus
+def list_bits(bits, word, out, n):
+    """Append the numbers of the bits set in one word of a descriptor to `out`; returns the new length."""
     bit = word * 64
-    while rest != 0:
+    while bits != 0:
         # Most words hold few set bits: eight zeros at a time are passed over.
-        if rest & BYTE == 0:
-            rest >>= np.uint64(8)
-            plus >>= np.uint64(8)
+        if bits & BYTE == 0:
+            bits >>= np.uint64(8)
             bit += 8
             continue
-        if rest & ONE:
-            column = columns[bit]
-            if plus & ONE:
-                for h in range(len(total)):
-                    total[h] += column[h]
-            else:
-                for h in range(len(total)):
-                    total[h] -= column[h]
-        rest >>= ONE
-        plus >>= ONE
+        if bits & ONE:
+            out[n] = bit
+            n += 1
+        bits >>= ONE
         bit += 1
+    return n
 
 
 @nb.njit(nogil=True, cache=True)
-def first_layer(bits, group, columns, base, total, out):
+def add_columns(total, chosen, n, sign, columns):
+    """Add or take off the chosen columns, four at a time because each pass over the sum costs as much.
+
+    total   : float64 (H,)
+    chosen  : int64 (>= n,)
+    columns : float32 (K, H)
+    """
+    width = len(total)
+    i = 0
+    while i + 4 <= n:
+        a, b = columns[chosen[i]], columns[chosen[i + 1]]
+        c, d = columns[chosen[i + 2]], columns[chosen[i + 3]]
+        for h in range(width):
+            total[h] += sign * ((np.float64(a[h]) + b[h]) + (np.float64(c[h]) + d[h]))
+        i += 4
+    while i < n:
+        a = columns[chosen[i]]
+        for h in range(width):
+            total[h] += sign * a[h]
+        i += 1
+
+
+@nb.njit(nogil=True, cache=True)
+def first_layer(bits, group, columns, base, total, chosen, out):
     """Write the rectified first layer of every row; rows of one centre share most of the work.
 
-    Rows of one centre differ in few bits, so adding the columns of these bits to the sum of the centre's first
-    row beats a matrix product. In float64 the result does not depend on which row came first.
+    Rows of one centre differ in few bits, so adding the columns of these bits to the sum of the centre's
+    first row beats a matrix product. In float64 the result does not depend on which row came first.
 
     bits    : uint64 (M, W)   packed descriptors
     group   : int64 (M,)      which centre, counted within the batch, ascending
     columns : float32 (K, H)  weights of the bits
     base    : float64 (P, H)  what the features of each centre contribute, bias included; changed here
     total   : float64 (H,)    scratch
+    chosen  : int64 (2, K)    scratch
     out     : float32 (M, H)
     """
-    zero = np.uint64(0)
+    n_words = bits.shape[1]
+    plus, minus = chosen[0], chosen[1]
     first = 0
     for m in range(len(bits)):
         shared = base[group[m]]
+        n_plus, n_minus = 0, 0
         if m == 0 or group[m] != group[m - 1]:
             first = m
-            for word in range(bits.shape[1]):
-                add_columns(shared, bits[m, word], zero, word, columns)
-        total[:] = shared
-        for word in range(bits.shape[1]):
-            changed = bits[m, word] ^ bits[first, word]
-            if changed != 0:
-                add_columns(total, changed & bits[m, word], changed & ~bits[m, word], word, columns)
+            for word in range(n_words):
+                n_plus = list_bits(bits[m, word], word, plus, n_plus)
+            add_columns(shared, plus, n_plus, 1.0, columns)
+            total[:] = shared
+        else:
+            for word in range(n_words):
+                changed = bits[m, word] ^ bits[first, word]
+                n_plus = list_bits(changed & bits[m, word], word, plus, n_plus)
+                n_minus = list_bits(changed & bits[first, word], word, minus, n_minus)
+            total[:] = shared
+            add_columns(total, plus, n_plus, 1.0, columns)
+            add_columns(total, minus, n_minus, -1.0, columns)
+        own = out[m]
         for h in range(len(total)):
-            out[m, h] = max(total[h], 0.0)
+            own[h] = max(total[h], 0.0)
