@@ -1,33 +1,13 @@
 """CELIS as one line of the comparison: the hierarchy is the agglomerator's own run."""
 
 import numpy as np
-import torch
 
 from core.problems import random_labels
+from models.small import small_model
 from napari_celis.baselines.celis import CelisEnergy
 from napari_celis.baselines.problem import Problem
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.descriptors import sample_spec
-from napari_celis.models.affinity import build_affinity_net
-from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.apply import energy_of
-from napari_celis.models.checkpoint import CelisModel
-from napari_celis.models.energy import EnergyNetwork, EnergySettings
-
-
-def small_model():
-    torch.manual_seed(0)
-    spec = sample_spec(
-        "small", "pairwise", (5, 5, 5), rng=np.random.default_rng(0), k=64, stride_zyx=(2, 2, 2)
-    )
-    return CelisModel(
-        affinity=build_affinity_net(AffinitySettings(width=4, levels=1, n_features=8)),
-        specs=(spec,),
-        energies=(EnergyNetwork(EnergySettings(64, 27, hidden=8)),),
-        voxel_size_nm=(10.0, 10.0, 10.0),
-        threshold=-0.5,
-        layout_grid=3,
-    )
 
 
 def test_the_threshold_is_the_models_and_the_segments_are_those_of_a_run():

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from models.small import small_model
 from napari_celis.baselines import forest
 from napari_celis.cli import app
 from napari_celis.core.errors import CelisError, ModelError, ShapeMismatchError
 from napari_celis.io.affinities import Affinities, write_affinities
-from napari_celis.models.affinity import build_affinity_net
-from napari_celis.models.affinity_base import AffinitySettings
-from napari_celis.models.checkpoint import CelisModel, save_model
+from napari_celis.models.checkpoint import save_model
 
 VOXEL_NM = (10.0, 10.0, 10.0)
 
@@ -48,8 +47,7 @@ def folder(tmp_path_factory):
             ):
                 file.create_dataset(dataset, data=values).attrs["resolution"] = VOXEL_NM
         write_affinities(Affinities(data, VOXEL_NM), folder / f"{name}-affinities.h5")
-    net = build_affinity_net(AffinitySettings(width=4, levels=1, n_features=4, intensity=(128.0, 60.0)))
-    save_model(CelisModel(net.eval(), (), (), VOXEL_NM, 0.0), folder / "model.safetensors")
+    save_model(small_model(), folder / "model.safetensors")
     return folder
 
 
@@ -79,9 +77,9 @@ def test_table_json_and_plot(tmp_path, folder):
     result = run(*arguments(folder, json=tmp_path / "figures.json", plot=tmp_path / "curves.png"))
     assert result.exit_code == 0, result.output
     figures = json.loads((tmp_path / "figures.json").read_text())
-    names = ["none", "mean_affinity", "watershed", "forest", "forest_multicut", "oracle"]
+    names = ["none", "mean_affinity", "watershed", "forest", "forest_multicut", "celis_energy", "oracle"]
     assert set(figures) <= set(names)
-    assert {"none", "mean_affinity", "watershed", "oracle"} <= set(figures)
+    assert {"none", "mean_affinity", "watershed", "celis_energy", "oracle"} <= set(figures)
     for name, of_method in figures.items():
         assert name in result.stdout
         assert set(of_method) >= {"vi", "vi_split", "vi_merge", "vi_nats", "rand_f1", "adapted_rand"}

@@ -1,0 +1,29 @@
+"""A model as small as one can be, with fresh weights."""
+
+import numpy as np
+import torch
+
+from napari_celis.core.descriptors import sample_spec
+from napari_celis.models.affinity import build_affinity_net
+from napari_celis.models.affinity_base import AffinitySettings
+from napari_celis.models.checkpoint import CelisModel
+from napari_celis.models.energy import EnergyNetwork, EnergySettings
+
+
+def small_model():
+    """One spec with a box of 5, for volumes of 10 nm."""
+    torch.manual_seed(0)
+    spec = sample_spec(
+        "small", "pairwise", (5, 5, 5), rng=np.random.default_rng(0), k=64, stride_zyx=(2, 2, 2)
+    )
+    settings = AffinitySettings(width=4, levels=1, n_features=4, intensity=(128.0, 60.0))
+    return CelisModel(
+        affinity=build_affinity_net(
+            AffinitySettings(width=4, levels=1, n_features=4, intensity=(128.0, 60.0))
+        ),
+        specs=(spec,),
+        energies=(EnergyNetwork(EnergySettings(64, 27, hidden=8)),),
+        voxel_size_nm=(10.0, 10.0, 10.0),
+        threshold=-0.5,
+        layout_grid=3,
+    )
