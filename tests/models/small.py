@@ -18,9 +18,7 @@ def small_model():
     )
     settings = AffinitySettings(width=4, levels=1, n_features=4, intensity=(128.0, 60.0))
     return CelisModel(
-        affinity=build_affinity_net(
-            AffinitySettings(width=4, levels=1, n_features=4, intensity=(128.0, 60.0))
-        ),
+        affinity=build_affinity_net(settings),
         specs=(spec,),
         energies=(EnergyNetwork(EnergySettings(64, 27, hidden=8)),),
         voxel_size_nm=(10.0, 10.0, 10.0),
