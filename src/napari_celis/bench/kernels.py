@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from napari_celis.core.kernels.changes import enter_pairs, fill_matrix, load_components, sample_centre
+from napari_celis.core.kernels.changes import enter_pairs, load_components, open_lookup, sample_centre
 
 
 @nb.njit(nogil=True, cache=True)
@@ -13,12 +13,9 @@ def sample_everything(flat_supervoxels, layout, offsets, components, scratch):
     for region in range(len(layout.centre_start) - 1):
         load_components(layout, components, region, scratch)
         shift, width, n = enter_pairs(layout, components, region, scratch)
-        is_dense = fill_matrix(scratch, n, width)
+        lookup = open_lookup(scratch, shift, width, n)
         for centre in range(layout.centre_start[region], layout.centre_start[region + 1]):
-            position = layout.flat_centres[centre]
-            n_groups += sample_centre(
-                flat_supervoxels, position, offsets, shift, width, is_dense, centre, scratch
-            )
+            n_groups += sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
     return n_groups
 
 

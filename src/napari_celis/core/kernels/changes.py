@@ -92,29 +92,30 @@ def leader_after(scratch, e):
 
 
 @nb.njit(nogil=True, cache=True)
-def fill_matrix(scratch, n_entries, width):
-    """Let `scratch.matrix` answer the entry of every pair of components; returns whether it is large enough.
+def open_lookup(scratch, shift, width, n_entries):
+    """Get ready to look up entries at many centres; returns what `sample_centre` needs to know for it.
 
     A look into a matrix beats a hash by far. A region with so many components that the matrix would not fit
     makes do with the hash table.
     """
     matrix = scratch.matrix
     if width * width > len(matrix):
-        return False
+        return shift, width, False
     matrix[: width * width] = -1
     for e in range(n_entries):
         a, b = np.int64(scratch.entry_a[e]), np.int64(scratch.entry_b[e])
         matrix[a * width + b] = e
         matrix[b * width + a] = e
-    return True
+    return shift, width, True
 
 
 @nb.njit(nogil=True, cache=True)
-def look_up(flat_supervoxels, position, offsets, shift, width, is_dense, scratch):
+def look_up(flat_supervoxels, position, offsets, lookup, scratch):
     """Write the components at both ends of every pair to `scratch.ends`, and its entry to `scratch.entries`.
 
     Background at one end, the same component at both, or a pair without an entry give -1.
     """
+    shift, width, is_dense = lookup
     # Arrays of a named tuple are counted references: taken out once, not once per pair.
     table, matrix, entries = scratch.table, scratch.matrix, scratch.entries
     keys, values, known = scratch.keys, scratch.values, scratch.filter
@@ -136,14 +137,14 @@ def look_up(flat_supervoxels, position, offsets, shift, width, is_dense, scratch
 
 
 @nb.njit(nogil=True, cache=True)
-def sample_centre(flat_supervoxels, position, offsets, shift, width, is_dense, stamp, scratch):
+def sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch):
     """Write the descriptor of one centre to `scratch.base` and group its other bits by entry.
 
     A bit whose ends lie in different components is set by the merge of these two and by no other, so one
     look at each pair tells what every merge would change. Returns the number of groups; group g belongs to
     `scratch.group_entry[g]` and has the bits `scratch.group_bits[g]`.
     """
-    look_up(flat_supervoxels, position, offsets, shift, width, is_dense, scratch)
+    look_up(flat_supervoxels, layout.flat_centres[centre], offsets, lookup, scratch)
     end_a, end_b, entries, hits = scratch.ends[0], scratch.ends[1], scratch.entries, scratch.hits
     stamps, groups, group_entry = scratch.stamps, scratch.groups, scratch.group_entry
     base, flat_bits = scratch.base, scratch.flat_bits
@@ -164,8 +165,8 @@ def sample_centre(flat_supervoxels, position, offsets, shift, width, is_dense, s
     for j in range(n_hits):
         i = np.uint64(hits[j])
         e = np.uint64(entries[i])
-        if stamps[e] != stamp:
-            stamps[e] = stamp
+        if stamps[e] != centre:
+            stamps[e] = centre
             groups[e] = n_groups
             group_entry[n_groups] = e
             for word in range(len(base)):
@@ -236,22 +237,13 @@ def collect_initial(
         region = regions[i]
         load_components(layout, components, region, scratch)
         shift, width, n = enter_pairs(layout, components, region, scratch)
-        is_dense = fill_matrix(scratch, n, width)
+        lookup = open_lookup(scratch, shift, width, n)
         first = layout.centre_start[region]
         for c in range(begin_centre, layout.centre_start[region + 1] - first):
             if is_full(rows, terms, counts, offsets.shape[1]):
                 return i, c
             centre = first + c
-            n_groups = sample_centre(
-                flat_supervoxels,
-                layout.flat_centres[centre],
-                offsets,
-                shift,
-                width,
-                is_dense,
-                centre,
-                scratch,
-            )
+            n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
             counts[3] += 1
             base = emit_row(rows, counts, cache, centre, scratch.base)
             emit_term(terms, counts, i, -1, base, 1)
@@ -365,7 +357,7 @@ def collect_changes(
         region = regions[i]
         load_components(layout, components, region, scratch)
         shift, width, n, merged = enter_changes(layout, components, region, k1[i], k2[i], scratch)
-        is_dense = fill_matrix(scratch, n, width)
+        lookup = open_lookup(scratch, shift, width, n)
         first = layout.centre_start[region]
         for c in range(begin_centre, layout.centre_start[region + 1] - first):
             if (masks[mask_start[i] + (c >> 6)] >> np.uint64(c & 63)) & np.uint64(1) == 0:
@@ -373,16 +365,7 @@ def collect_changes(
             if is_full(rows, terms, counts, offsets.shape[1]):
                 return i, c
             centre = first + c
-            n_groups = sample_centre(
-                flat_supervoxels,
-                layout.flat_centres[centre],
-                offsets,
-                shift,
-                width,
-                is_dense,
-                centre,
-                scratch,
-            )
+            n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
             counts[3] += 1
             _emit_changes(layout, centre, n_groups, merged, cache, rows, terms, counts, scratch)
         begin_centre = 0

@@ -10,8 +10,8 @@ import numpy as np
 from napari_celis.core.kernels.changes import (
     enter_changes,
     enter_pairs,
-    fill_matrix,
     load_components,
+    open_lookup,
     sample_centre,
 )
 from napari_celis.core.kernels.zones import MAX_ZONES
@@ -172,18 +172,9 @@ def count_first_scores(
             flat_supervoxels, layout, region, zones, switches, 1, n, np.int64(-1), NOBODY, NOBODY,
             place_bits[:0], zone_bits, scratch, merges, counts,
         )  # fmt: skip
-        is_dense = fill_matrix(scratch, n, width)
+        lookup = open_lookup(scratch, shift, width, n)
         for centre in range(layout.centre_start[region], layout.centre_start[region + 1]):
-            n_groups = sample_centre(
-                flat_supervoxels,
-                layout.flat_centres[centre],
-                offsets,
-                shift,
-                width,
-                is_dense,
-                centre,
-                scratch,
-            )
+            n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
             if n_groups > 0:
                 counts[len(switches)] += 1 + n_groups
                 counts[len(switches) + 1] += 1 + n_groups
@@ -211,21 +202,12 @@ def count_update(
             flat_supervoxels, layout, region, zones, switches, 2, n, -1 if is_tried else merged,
             np.int64(k1[i]), np.int64(k2[i]), mask, zone_bits, scratch, merges, counts,
         )  # fmt: skip
-        is_dense = fill_matrix(scratch, n, width)
+        lookup = open_lookup(scratch, shift, width, n)
         first = layout.centre_start[region]
         for c in range(layout.centre_start[region + 1] - first):
             if (sampled[mask_start[i] + (c >> 6)] >> np.uint64(c & 63)) & np.uint64(1) == 0:
                 continue
-            n_groups = sample_centre(
-                flat_supervoxels,
-                layout.flat_centres[first + c],
-                offsets,
-                shift,
-                width,
-                is_dense,
-                first + c,
-                scratch,
-            )
+            n_groups = sample_centre(flat_supervoxels, layout, first + c, offsets, lookup, scratch)
             n_changed, n_listed = changed_at_centre(n_groups, merged, is_tried, first + c, scratch)
             counts[len(switches)] += n_changed
             counts[len(switches) + 1] += n_listed
