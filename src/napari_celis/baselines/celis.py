@@ -6,8 +6,7 @@ import numpy as np
 
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy
-from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.models.apply import energy_of
+from napari_celis.models.apply import agglomerator_of
 from napari_celis.models.checkpoint import CelisModel
 
 HIGHEST_SCORE = 256.0
@@ -28,8 +27,7 @@ class CelisEnergy:
 
     def sweep(self, problem: Problem) -> Hierarchy:
         """Agglomerate greedily and keep every step."""
-        energy = energy_of(self.model, problem.affinities)
-        with Agglomerator(problem.supervoxels, self.model.specs, energy) as agglomerator:
+        with agglomerator_of(self.model, problem.supervoxels, problem.affinities) as agglomerator:
             steps = list(agglomerator.steps(HIGHEST_SCORE))
         return Hierarchy(
             problem,

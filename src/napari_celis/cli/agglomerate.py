@@ -37,11 +37,10 @@ def agglomerate(
     import time
 
     from napari_celis.cli.progress import bar
-    from napari_celis.core.agglomerator import Agglomerator
     from napari_celis.core.supervoxels import Supervoxels
     from napari_celis.core.volume import Volume
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape, write_volume
-    from napari_celis.models.apply import affinities_of, energy_of, supervoxels_of
+    from napari_celis.models.apply import affinities_of, agglomerator_of, supervoxels_of
 
     loaded, volume = open_for_model(image, model, any_voxel_size)
     begin = time.monotonic()
@@ -57,10 +56,10 @@ def agglomerate(
     stop_at = loaded.threshold if threshold is None else threshold
     with (
         bar("first scores") as progress,
-        Agglomerator(
+        agglomerator_of(
+            loaded,
             Supervoxels.from_labels(labels),
-            loaded.specs,
-            energy_of(loaded, affinities),
+            affinities,
             progress=lambda share: progress(round(100 * share), 100),
         ) as agglomerator,
     ):

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ModelError
 from napari_celis.core.regions import tile
+from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Triple
 from napari_celis.core.watershed import WatershedSettings, watershed
 from napari_celis.models.checkpoint import CelisModel
@@ -60,6 +62,33 @@ def energy_of(
         for spec in model.specs
     ]
     return NetworkEnergy(model.energies, features, device or choose_device())
+
+
+def agglomerator_of(
+    model: CelisModel,
+    supervoxels: Supervoxels,
+    affinities: np.ndarray,
+    *,
+    device: torch.device | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Agglomerator:
+    """Make the agglomerator of a volume as the model wants it: its specs, energies and policy.
+
+    Parameters
+    ----------
+    model : CelisModel
+        What to apply.
+    supervoxels : Supervoxels
+        The atoms.
+    affinities : ndarray of float, shape (3, Z, Y, X)
+        From `affinities_of`.
+    device : torch.device, optional
+        Where to evaluate; the best one by default.
+    progress : callable, optional
+        Called with the finished share, 0 to 1, while the first scores are computed.
+    """
+    energy = energy_of(model, affinities, device=device)
+    return Agglomerator(supervoxels, model.specs, energy, progress=progress)
 
 
 def require_voxel_size(model: CelisModel, voxel_size_nm: Triple) -> None:
