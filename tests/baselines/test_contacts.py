@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from touching_cells import cells, make_problem
 
-from napari_celis.baselines.contacts import BIN_EDGES, COUNT, HISTOGRAM, SQUARES, SUM
+from napari_celis.core.contacts import BIN_EDGES, COUNT, HISTOGRAM, SQUARES, SUM
 from napari_celis.baselines.contraction import Contraction
 from napari_celis.baselines.problem import Problem
 from napari_celis.core.errors import ShapeMismatchError

@@ -22,6 +22,6 @@ def small_model():
         specs=(spec,),
         energies=(EnergyNetwork(EnergySettings(64, 27, hidden=8)),),
         voxel_size_nm=(10.0, 10.0, 10.0),
-        threshold=-0.5,
+        thresholds={"energy": -0.5},
         layout_grid=3,
     )

@@ -14,6 +14,7 @@ from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.checkpoint import KEY, CelisModel, load_model, save_model
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.policy import PolicyNetwork, PolicySettings
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,9 @@ def model():
         specs=specs,
         energies=tuple(EnergyNetwork(EnergySettings(spec.n_bits, 5, hidden=8)) for spec in specs),
         voxel_size_nm=(10.0, 10.0, 10.0),
-        threshold=-1.25,
+        thresholds={"energy": -1.25, "learned": 0.5},
+        classifier=PolicyNetwork(PolicySettings(7, hidden=4, members=2)),
+        policy="learned",
         figures={"validation_auc": {"pairwise9": [0.5, 0.75]}},
         attribution="Nobody, CC0",
     )
@@ -47,10 +50,13 @@ def test_everything_comes_back(model, path):
             new.stride_zyx,
         )
         np.testing.assert_array_equal(old.pairs, new.pairs)
-    for old, new in zip((model.affinity, *model.energies), (again.affinity, *again.energies), strict=True):
+    networks = [(m.affinity, *m.energies, m.classifier) for m in (model, again)]
+    for old, new in zip(*networks, strict=True):
         for name, tensor in old.state_dict().items():
             torch.testing.assert_close(new.state_dict()[name], tensor)
-    assert (again.voxel_size_nm, again.threshold, again.policy) == ((10.0, 10.0, 10.0), -1.25, "energy")
+    assert (again.voxel_size_nm, again.threshold, again.policy) == ((10.0, 10.0, 10.0), 0.5, "learned")
+    assert again.thresholds == model.thresholds
+    assert again.policies == ("energy", "learned")
     assert again.figures == model.figures
     assert again.attribution == "Nobody, CC0"
 
@@ -74,7 +80,10 @@ def rewrite(path, change):
     [
         (lambda d: d.update(format=99), "Upgrade"),
         (lambda d: d.update(policy="magic"), "magic"),
-        (lambda d: d.pop("threshold"), "damaged"),
+        (lambda d: d.pop("thresholds"), "damaged"),
+        (lambda d: d["thresholds"].pop("learned"), "learned"),
+        (lambda d: d.update(classifier=None), "learned"),
+        (lambda d: d["classifier"].update(hidden=5), "damaged"),
         (lambda d: d["specs"][0].update(name="other"), "damaged"),
         (lambda d: d["specs"][0].update(box_zyx=[3, 3, 3]), "outside the box"),
         (lambda d: d["specs"][0]["energy"].update(hidden=9), "damaged"),

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from napari_celis.baselines.contacts import COUNT
 from napari_celis.baselines.problem import Problem
+from napari_celis.core.contacts import COUNT
 
 
 class Merged(NamedTuple):

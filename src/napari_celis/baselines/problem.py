@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from napari_celis.baselines.contacts import ContactStatistics, measure_contacts
 from napari_celis.core.actions import ActionTable
+from napari_celis.core.contacts import ContactStatistics, measure_contacts
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import as_labels, format_shape, require_same_shape

@@ -6,11 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
-from napari_celis.baselines.contacts import COUNT, SUM
 from napari_celis.baselines.contraction import Contraction
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy, Sweep, agglomerate, tune
+from napari_celis.core.contacts import COUNT, SUM
 from napari_celis.core.expert import expert_steps, overlap
 
 

@@ -16,6 +16,7 @@ from napari_celis.core.errors import ActionError, SpecError
 from napari_celis.core.explain import CentreChanges, explain
 from napari_celis.core.journal import Entry, Journal, Replaced, Step, StepKind
 from napari_celis.core.parallel import Pool
+from napari_celis.core.policy import Policy
 from napari_celis.core.pruning import CentreRule, touchable_centres
 from napari_celis.core.scores import SpecScores
 from napari_celis.core.state import AgglomerationState
@@ -36,6 +37,8 @@ class Agglomerator:
         The descriptors whose energies are summed.
     energy : Energy
         The model; see `napari_celis.core.energy`.
+    policy : Policy, optional
+        Orders the actions instead of their energy change; see `napari_celis.core.policy`.
     merges : iterable of pairs of int
         Ids of adjacent supervoxels to begin with as merged.
     threads : int, optional
@@ -54,6 +57,7 @@ class Agglomerator:
         specs: Sequence[DescriptorSpec],
         energy: Energy,
         *,
+        policy: Policy | None = None,
         merges: Iterable[tuple[int, int]] = (),
         threads: int | None = None,
         rules: Sequence[CentreRule] = (touchable_centres,),
@@ -73,7 +77,7 @@ class Agglomerator:
         pool = Pool(threads)
         try:
             self._state = AgglomerationState(
-                supervoxels, self.actions, specs, energy, order, pool, rules, cache_entries
+                supervoxels, self.actions, specs, energy, order, pool, rules, cache_entries, policy
             )
             self._state.score_everything(progress)
         except BaseException:
@@ -112,18 +116,31 @@ class Agglomerator:
             return self._state.n_segments
 
     def scores(self) -> np.ndarray:
-        """Energy change of every action, float64 (A,); 0 where it would change nothing."""
+        """What greedy goes by, float64 (A,): the energy change of every action, 0 where nothing would change.
+
+        With a policy, what the policy says, and 0 for actions inside one segment.
+        """
         with self._lock:
             return self._state.scores()
 
+    def energy_changes(self) -> np.ndarray:
+        """Energy change of every action, float64 (A,), whatever the policy."""
+        with self._lock:
+            return self._state.energy_changes()
+
+    def policy_features(self, actions: np.ndarray) -> np.ndarray:
+        """What the policy sees of actions between different segments, float32 (n, F)."""
+        with self._lock:
+            return self._state.policy_features(actions)
+
     def scores_by_spec(self, action: int) -> dict[str, float]:
-        """Split the score of one action by descriptor spec."""
+        """Split the energy change of one action by descriptor spec."""
         self._require_action(action)
         with self._lock:
             return {s.table.tiling.spec.name: float(self._state.sums[s.index, action, 0]) for s in self.specs}
 
     def scores_by_centre(self, action: int) -> tuple[CentreChanges, ...]:
-        """Split the score of one action by centre, per spec."""
+        """Split the energy change of one action by centre, per spec."""
         self._require_action(action)
         with self._lock:
             return tuple(explain(scores, action) for scores in self.specs)
@@ -134,7 +151,7 @@ class Agglomerator:
             return self._state.taken.copy()
 
     def available(self) -> np.ndarray:
-        """Tell which actions greedy may take, bool (A,): not taken, seen by a centre, not kept apart."""
+        """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart."""
         with self._lock:
             return self._state.available()
 

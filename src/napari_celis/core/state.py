@@ -11,11 +11,14 @@ from napari_celis.core.actions import ActionTable
 from napari_celis.core.constraints import Constraints
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy, EnergyCache
+from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import Replaced
+from napari_celis.core.kernels.scores import N_COLUMNS
 from napari_celis.core.parallel import Pool
+from napari_celis.core.policy import Policy, PolicyScores
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.regions import fill, tile
-from napari_celis.core.scores import N_COLUMNS, Change, Counters, SeenRows, SpecScores
+from napari_celis.core.scores import ENERGY_COLUMNS, Change, Counters, SeenRows, SpecScores
 from napari_celis.core.segments import join_all, named_by_largest, spanning_forest
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -39,6 +42,7 @@ class AgglomerationState:
         pool: Pool,
         rules: Sequence[CentreRule],
         cache_entries: int,
+        policy: Policy | None,
     ) -> None:
         self.supervoxels = supervoxels
         self.actions = actions
@@ -53,6 +57,7 @@ class AgglomerationState:
         """Segment of every supervoxel, named after one of its own, int32 (N + 1,)."""
         self.voxels = np.bincount(self.segment, weights=supervoxels.sizes, minlength=supervoxels.n + 1)
         """Voxels of every segment, float64 (N + 1,)."""
+        n_columns = ENERGY_COLUMNS if policy is None else N_COLUMNS
         self.specs = tuple(
             SpecScores(
                 index,
@@ -60,12 +65,14 @@ class AgglomerationState:
                 supervoxels,
                 energy,
                 EnergyCache(cache_entries),
+                n_columns,
                 tuple(rules),
             )
             for index, spec in enumerate(specs)
         )
-        self.sums = np.zeros((len(specs), len(actions), N_COLUMNS))
-        """Per spec and action: energy change, and centres that see it."""
+        self.sums = np.zeros((len(specs), len(actions), n_columns))
+        """Per spec and action: energy change, centres that see it, and what else the policy needs."""
+        self.policy_scores = None if policy is None else PolicyScores(policy, supervoxels, actions)
 
     def score_everything(self, progress: Callable[[float], None] | None) -> None:
         """Compute all terms from scratch, regions in parallel."""
@@ -93,6 +100,8 @@ class AgglomerationState:
         everything = np.arange(len(self.actions))
         for scores in self.specs:
             self.sums[scores.index] = scores.action_sums(everything)
+        if self.policy_scores is not None:
+            self.policy_scores.refresh_all(self.segment, self.voxels, self.sums)
 
     @property
     def energy(self) -> float:
@@ -105,17 +114,34 @@ class AgglomerationState:
         return int(np.count_nonzero(self.voxels[1:]))
 
     def score(self, action: int) -> float:
-        """Energy change of one action, to the bit as in `scores`: numpy adds up a single column otherwise."""
+        """Score of one action, to the bit as in `scores`: numpy adds up a single column otherwise."""
         return float(self.scores()[action])
 
     def scores(self) -> np.ndarray:
+        """What greedy goes by, float64 (A,): the energy change of every action, or what the policy says."""
+        return self.energy_changes() if self.policy_scores is None else self.policy_scores.values.copy()
+
+    def energy_changes(self) -> np.ndarray:
         """Energy change of every action, float64 (A,)."""
         total: np.ndarray = self.sums[:, :, 0].sum(axis=0)
         return total
 
+    def policy_features(self, actions: np.ndarray) -> np.ndarray:
+        """What the policy sees of some actions, float32 (n, F)."""
+        if self.policy_scores is None:
+            raise ActionError("This agglomeration goes by energy alone; no policy has features.")
+        return self.policy_scores.features(self.segment, self.voxels, self.sums, actions)
+
     def available(self) -> np.ndarray:
-        """Tell which actions greedy may take, bool (A,): not taken, seen by a centre, not kept apart."""
-        is_seen = (self.sums[:, :, 1] > 0).any(axis=0)
+        """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart.
+
+        Ordered by energy, an action has an effect if a centre sees it, be it inside one segment; a policy
+        judges what becomes one segment, and leaves the rest alone.
+        """
+        if self.policy_scores is None:
+            is_seen = (self.sums[:, :, 1] > 0).any(axis=0)
+        else:
+            is_seen = self.segment[self.actions.u] != self.segment[self.actions.v]
         forbidden = self.constraints.forbidden(self.segment, self.actions.u, self.actions.v)
         mask: np.ndarray = ~self.taken & is_seen & ~forbidden
         return mask
@@ -157,7 +183,9 @@ class AgglomerationState:
             scores.restore(change)
         for index, (rows, sums) in enumerate(zip(replaced.actions, replaced.action_sums, strict=True)):
             self.sums[index, rows] = sums
+        names = np.union1d(self.segment[replaced.moved], replaced.segments)
         self._name_segments(replaced.moved, replaced.segments)
+        self._refresh_policy(names, replaced.actions)
         if replaced.order is None:
             self.taken[self.order.pop()] = False
         else:
@@ -199,7 +227,14 @@ class AgglomerationState:
             self.sums[scores.index, rows] = scores.action_sums(rows)
         old_segments = self.segment[moved]
         self._name_segments(moved, names)
+        self._refresh_policy(np.union1d(old_segments, names), actions)
         return Replaced(tuple(changes), actions, old_sums, order, moved, old_segments)
+
+    def _refresh_policy(self, segments: np.ndarray, actions: Sequence[np.ndarray]) -> None:
+        """Let the policy look again at changed segments and at actions with changed sums."""
+        if self.policy_scores is not None:
+            changed = np.unique(np.concatenate(actions))
+            self.policy_scores.refresh(self.segment, self.voxels, self.sums, segments, changed)
 
     def _name_segments(self, moved: np.ndarray, names: np.ndarray) -> None:
         """Give supervoxels other segments and keep the sizes of segments right."""

@@ -7,17 +7,21 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.errors import ModelError
+from napari_celis.core.policy import Policy
 from napari_celis.core.regions import tile
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Triple
 from napari_celis.core.watershed import WatershedSettings, watershed
-from napari_celis.models.checkpoint import CelisModel
+from napari_celis.models.checkpoint import CelisModel, PolicyName
 from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import interior_probability, layout_features
 from napari_celis.models.inference import predict_affinities
+from napari_celis.models.policy import NetworkScorer
 
 
 def affinities_of(
@@ -69,6 +73,7 @@ def agglomerator_of(
     supervoxels: Supervoxels,
     affinities: np.ndarray,
     *,
+    policy: PolicyName | None = None,
     device: torch.device | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Agglomerator:
@@ -82,21 +87,43 @@ def agglomerator_of(
         The atoms.
     affinities : ndarray of float, shape (3, Z, Y, X)
         From `affinities_of`.
+    policy : {'energy', 'learned'}, optional
+        How to order actions; the model's own policy by default.
     device : torch.device, optional
         Where to evaluate; the best one by default.
     progress : callable, optional
         Called with the finished share, 0 to 1, while the first scores are computed.
     """
     energy = energy_of(model, affinities, device=device)
-    return Agglomerator(supervoxels, model.specs, energy, progress=progress)
+    return Agglomerator(
+        supervoxels,
+        model.specs,
+        energy,
+        policy=_policy_of(model, policy or model.policy, supervoxels, affinities),
+        progress=progress,
+    )
 
 
-def require_voxel_size(model: CelisModel, voxel_size_nm: Triple) -> None:
+def _policy_of(
+    model: CelisModel, name: PolicyName, supervoxels: Supervoxels, affinities: np.ndarray
+) -> Policy | None:
+    """Make the policy of a volume; None is the plain sum of energy changes."""
+    if name == "energy":
+        return None
+    if model.classifier is None:
+        raise ModelError("This model has no classifier, so it knows only the policy `energy`.")
+    contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
+    return Policy(NetworkScorer(model.classifier), contacts)
+
+
+def require_voxel_size(
+    model: CelisModel, voxel_size_nm: Triple, way_out: str = "go on anyway with --any-voxel-size"
+) -> None:
     """Refuse a volume whose voxels differ from those the model was trained on by more than a tenth."""
     ratios = [own / trained for own, trained in zip(voxel_size_nm, model.voxel_size_nm, strict=True)]
     if max(*ratios, *(1 / ratio for ratio in ratios)) > 1.1:
         own, trained = (" × ".join(f"{v:g}" for v in size) for size in (voxel_size_nm, model.voxel_size_nm))
         raise ModelError(
             f"The model was trained on voxels of {trained} nm, but those of this volume measure {own} nm. "
-            "Resample the volume, or go on anyway with --any-voxel-size."
+            f"Resample the volume, or {way_out}."
         )

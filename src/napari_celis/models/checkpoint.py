@@ -7,13 +7,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.errors import CelisError, ModelError
@@ -21,10 +21,13 @@ from napari_celis.core.volume import Triple, as_triple
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.policy import PolicyNetwork, PolicySettings
 
 FORMAT = 1
 """Raised when a file written now could not be read by an older version."""
 KEY = "napari-celis"
+
+PolicyName = Literal["energy", "learned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +40,29 @@ class CelisModel:
     """One per spec, in the same order."""
     voxel_size_nm: Triple
     """Voxel size of the training data."""
-    threshold: float
-    """Score at which greedy agglomeration stops."""
-    policy: str = "energy"
-    """How actions are ordered: `energy` is the paper, the sum of energy changes."""
+    thresholds: Mapping[str, float]
+    """Score at which greedy agglomeration stops, for each policy that the model knows."""
+    classifier: PolicyNetwork | None = None
+    """The network of the policy `learned`."""
+    policy: PolicyName = "energy"
+    """How actions are ordered: `energy` is the paper, the sum of energy changes; `learned` goes by the
+    classifier."""
     layout_grid: int = 5
     """Points per axis of the grid on which the interior probability around a centre is a feature."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """What training measured, plain numbers and lists."""
     attribution: str = ""
     """Whose data it was trained on, and the licence."""
+
+    @property
+    def threshold(self) -> float:
+        """Score at which greedy agglomeration stops under the model's own policy."""
+        return self.thresholds[self.policy]
+
+    @property
+    def policies(self) -> tuple[PolicyName, ...]:
+        """The policies that can be asked for."""
+        return ("energy",) if self.classifier is None else ("energy", "learned")
 
 
 def save_model(model: CelisModel, path: str | os.PathLike[str]) -> Path:
@@ -68,11 +84,10 @@ def save_model(model: CelisModel, path: str | os.PathLike[str]) -> Path:
     weights, _ = to_tensors(model.affinity)
     tensors = {f"affinity.{name}": tensor for name, tensor in weights.items()}
     for spec, network in zip(model.specs, model.energies, strict=True):
-        tensors |= {
-            f"energy.{spec.name}.{name}": tensor.detach().cpu().contiguous()
-            for name, tensor in network.state_dict().items()
-        }
+        tensors |= _prefixed(f"energy.{spec.name}", network)
         tensors[f"pairs.{spec.name}"] = torch.from_numpy(np.array(spec.pairs))
+    if model.classifier is not None:
+        tensors |= _prefixed("policy", model.classifier)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         save_file(tensors, temporary, metadata={KEY: json.dumps(_describe(model))})
@@ -100,8 +115,9 @@ def _describe(model: CelisModel) -> dict[str, Any]:
             for spec, network in zip(model.specs, model.energies, strict=True)
         ],
         "voxel_size_nm": model.voxel_size_nm,
-        "threshold": model.threshold,
+        "thresholds": dict(model.thresholds),
         "policy": model.policy,
+        "classifier": None if model.classifier is None else asdict(model.classifier.settings),
         "layout_grid": model.layout_grid,
         "figures": dict(model.figures),
         "attribution": model.attribution,
@@ -173,15 +189,33 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) 
         specs=tuple(specs),
         energies=tuple(energies),
         voxel_size_nm=as_triple(described["voxel_size_nm"]),
-        threshold=float(described["threshold"]),
-        policy=str(described["policy"]),
+        thresholds={str(name): float(value) for name, value in described["thresholds"].items()},
+        classifier=_rebuild_classifier(described["classifier"], tensors),
+        policy=described["policy"],
         layout_grid=int(described["layout_grid"]),
         figures=dict(described["figures"]),
         attribution=str(described["attribution"]),
     )
-    if model.policy != "energy":
+    if model.policy not in model.policies or set(model.policies) - set(model.thresholds):
         raise ModelError(f"{path} asks for the policy {model.policy!r}, which this version does not know.")
     return model
+
+
+def _rebuild_classifier(settings: dict[str, Any] | None, tensors: dict[str, Tensor]) -> PolicyNetwork | None:
+    """Turn the classifier's settings and tensors back into a network, if there is one."""
+    if settings is None:
+        return None
+    classifier = PolicyNetwork(PolicySettings(**settings))
+    classifier.load_state_dict(_under(tensors, "policy"))
+    return classifier.eval()
+
+
+def _prefixed(prefix: str, network: nn.Module) -> dict[str, Tensor]:
+    """Name the tensors of one network."""
+    return {
+        f"{prefix}.{name}": tensor.detach().cpu().contiguous()
+        for name, tensor in network.state_dict().items()
+    }
 
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -121,7 +121,7 @@ def train_model(
         specs=run.specs,
         energies=tuple(network.cpu() for network in energies),
         voxel_size_nm=run.voxel_size_nm,
-        threshold=threshold,
+        thresholds={"energy": threshold},
         layout_grid=LAYOUT_GRID,
         figures={**figures, **curve, "seed": run.settings.seed, "minutes": run.settings.minutes},
         attribution=attribution,

@@ -1,0 +1,164 @@
+"""Order actions by what a classifier makes of their energy changes and contacts, instead of the plain sum.
+
+Everything that the classifier sees is a function of the current segments and of sums that stay exact from
+merge to merge, so its scores can be taken back and computed anew like the energies themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.contact_features import ContactRows, contact_features, smaller_first
+from napari_celis.core.contacts import ContactStatistics
+from napari_celis.core.supervoxels import Supervoxels
+
+
+class Scorer(Protocol):
+    """Turns features of actions into scores."""
+
+    def scores(self, features: np.ndarray) -> np.ndarray:
+        """Score actions by their features, float32 (n, F); lower is better, float64 (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """How greedy orders actions: a classifier, and the contact statistics it needs."""
+
+    scorer: Scorer
+    contacts: ContactStatistics
+
+
+def energy_features(sums: np.ndarray) -> np.ndarray:
+    """Describe the distributions of energy changes of some actions.
+
+    Parameters
+    ----------
+    sums : ndarray of float64, shape (specs, n, columns)
+        Per spec and action, as `kernels.scores.add_terms` makes them.
+
+    Returns
+    -------
+    features : ndarray of float32, shape (n, F)
+        Per spec: number of centres, sum of changes, mean, deviation, mean of what lies above 0, histogram.
+    """
+    count = sums[:, :, 1]
+    n = np.maximum(count, 1.0)
+    squares, above, histogram = sums[:, :, 3] / n, sums[:, :, 2] / n, sums[:, :, 4:] / n[:, :, None]
+    total = sums[:, :, 0]
+    mean = np.where(count > 0, total / n, 0.0)
+    scalars = [
+        np.log1p(count),
+        np.sign(total) * np.log1p(np.abs(total)),
+        mean,
+        np.sqrt(np.maximum(squares, 0.0)),
+        above,
+    ]
+    per_spec = np.concatenate([np.stack(scalars, axis=-1), histogram], axis=-1)
+    features: np.ndarray = np.concatenate(list(per_spec), axis=1).astype(np.float32)
+    return features
+
+
+class PolicyScores:
+    """Scores of a policy for every action, brought up to date after every change.
+
+    Contacts of two segments are summed over all actions between them, in the order of the actions, and
+    segments over their supervoxels in theirs: the same state gives the same bits, however it was reached.
+    """
+
+    def __init__(self, policy: Policy, supervoxels: Supervoxels, actions: ActionTable) -> None:
+        self._policy, self._supervoxels, self._actions = policy, supervoxels, actions
+        n_columns = policy.contacts.contact.shape[1]
+        self.values = np.zeros(len(actions))
+        """Score of every action; 0 for those inside one segment."""
+        self._contact = np.zeros((len(actions), n_columns))
+        self._low, self._high = np.zeros(len(actions)), np.zeros(len(actions))
+        self._inside = np.zeros((supervoxels.n + 1, n_columns))
+        self._surface = np.zeros(supervoxels.n + 1)
+
+    def refresh_all(self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray) -> None:
+        """Compute everything from scratch."""
+        self.refresh(segment, voxels, sums, np.unique(segment), np.arange(len(self._actions)))
+
+    def refresh(
+        self,
+        segment: np.ndarray,
+        voxels: np.ndarray,
+        sums: np.ndarray,
+        changed_segments: np.ndarray,
+        changed_actions: np.ndarray,
+    ) -> None:
+        """Bring up to date what depends on the given segments and on the sums of the given actions."""
+        is_changed = np.zeros(self._supervoxels.n + 1, dtype=bool)
+        is_changed[changed_segments] = True
+        is_row = is_changed[segment[self._actions.u]] | is_changed[segment[self._actions.v]]
+        rows = np.flatnonzero(is_row)
+        self._sum_contacts(segment, rows)
+        self._sum_segments(segment, is_changed, rows)
+        is_row[changed_actions] = True
+        self._score(segment, voxels, sums, np.flatnonzero(is_row))
+
+    def features(
+        self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        """Describe actions between different segments, float32 (n, F)."""
+        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]], axis=1)
+        both = np.stack(smaller_first(voxels, ends))
+        contacts = ContactRows(
+            self._contact[rows],
+            self._low[rows],
+            self._high[rows],
+            voxels[both],
+            self._surface[both],
+            self._inside[both],
+        )
+        return np.concatenate([contact_features(contacts), energy_features(sums[:, rows])], axis=1)
+
+    def _score(self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray, rows: np.ndarray) -> None:
+        is_inside = segment[self._actions.u[rows]] == segment[self._actions.v[rows]]
+        self.values[rows[is_inside]] = 0.0
+        between = rows[~is_inside]
+        if len(between):
+            self.values[between] = self._policy.scorer.scores(self.features(segment, voxels, sums, between))
+
+    def _sum_contacts(self, segment: np.ndarray, rows: np.ndarray) -> None:
+        """Add up the contacts of all actions between the same two segments."""
+        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]]).astype(np.int64)
+        order, starts = _groups(ends.min(axis=0) * (self._supervoxels.n + 1) + ends.max(axis=0))
+        if not len(starts):
+            return
+        lengths = np.diff(np.append(starts, len(rows)))
+        ordered, contacts = rows[order], self._policy.contacts
+        self._contact[ordered] = np.repeat(
+            np.add.reduceat(contacts.contact[ordered], starts), lengths, axis=0
+        )
+        self._low[ordered] = np.repeat(np.minimum.reduceat(contacts.low[ordered], starts), lengths)
+        self._high[ordered] = np.repeat(np.maximum.reduceat(contacts.high[ordered], starts), lengths)
+
+    def _sum_segments(self, segment: np.ndarray, is_changed: np.ndarray, rows: np.ndarray) -> None:
+        """Add up what lies inside the changed segments, and their faces towards others."""
+        supervoxels = np.flatnonzero(is_changed[segment])
+        order, starts = _groups(segment[supervoxels])
+        if not len(starts):
+            return
+        ordered = supervoxels[order]
+        self._inside[segment[ordered[starts]]] = np.add.reduceat(
+            self._policy.contacts.inside[ordered], starts
+        )
+        u, v = segment[self._actions.u[rows]], segment[self._actions.v[rows]]
+        is_outside, area = u != v, self._actions.area[rows]
+        ends, areas = np.concatenate([u[is_outside], v[is_outside]]), np.tile(area[is_outside], 2)
+        faces = np.bincount(ends, areas, minlength=len(is_changed))
+        self._surface[is_changed] = faces[is_changed]
+
+
+def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort keys stably; return the order and where each group of equal ones begins."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return order, np.flatnonzero(is_first)

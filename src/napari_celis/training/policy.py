@@ -1,0 +1,190 @@
+"""Train the learned policy on the states that the agglomerator visits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.errors import TrainingError
+from napari_celis.core.expert import Overlaps, RunningOverlaps
+from napari_celis.models.policy import PolicyNetwork, PolicySettings
+
+HIGHEST_SCORE = 3.0
+"""Log-odds up to which single decisions are asked for; beyond, whole states are enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyExamples:
+    """Actions in states that were visited."""
+
+    features: np.ndarray
+    """What the policy sees, float32 (n, F)."""
+    change: np.ndarray
+    """Change of the variation of information in bits, float64 (n,); never 0."""
+
+
+def join_examples(parts: Sequence[PolicyExamples]) -> PolicyExamples:
+    """Put examples together."""
+    return PolicyExamples(
+        np.concatenate([part.features for part in parts]), np.concatenate([part.change for part in parts])
+    )
+
+
+class TruthAlong:
+    """Segments and what they share with the truth, while merges are made."""
+
+    def __init__(self, agglomerator: Agglomerator, overlaps: Overlaps) -> None:
+        self._actions = agglomerator.actions
+        self._overlaps = RunningOverlaps(overlaps)
+        self._parent = list(range(agglomerator.supervoxels.n + 1))
+
+    def change(self, action: int) -> float:
+        """Change of the variation of information that an action would bring, in bits; 0 if unknown."""
+        u, v = self._ends(action)
+        return self._overlaps.change(u, v) if u != v else 0.0
+
+    def join(self, action: int) -> None:
+        """Follow a merge."""
+        u, v = self._ends(action)
+        if u != v:
+            if len(self._overlaps.rows[u]) < len(self._overlaps.rows[v]):
+                u, v = v, u
+            self._overlaps.join(u, v)
+            self._parent[v] = u
+
+    def _ends(self, action: int) -> tuple[int, int]:
+        return self._root(int(self._actions.u[action])), self._root(int(self._actions.v[action]))
+
+    def _root(self, i: int) -> int:
+        while self._parent[i] != i:
+            self._parent[i] = self._parent[self._parent[i]]
+            i = self._parent[i]
+        return i
+
+
+def visit(
+    agglomerator: Agglomerator, overlaps: Overlaps, *, own_mistakes: bool, snapshot_every: int = 100
+) -> PolicyExamples:
+    """Agglomerate by the current policy and collect what it has to decide on its way.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        With a policy; it is left in the state where the run ended.
+    overlaps : Overlaps
+        Of its supervoxels with the truth.
+    own_mistakes : bool
+        Whether wrong merges that the policy believes in (score below 0) are made too, so that it learns what
+        to do after them; otherwise the truth forbids them.
+    snapshot_every : int
+        Steps between states of which every action is an example.
+    """
+    along = TruthAlong(agglomerator, overlaps)
+    ids, actions = agglomerator.supervoxels.ids, agglomerator.actions
+    features, changes = [], []
+    refused = np.full(len(actions), np.nan)
+    n_steps = 0
+    while True:
+        scores = agglomerator.scores()
+        available = agglomerator.available()
+        if n_steps % snapshot_every == 0:
+            rows = np.flatnonzero(available)
+            features.append(agglomerator.policy_features(rows))
+            changes.append(np.array([along.change(int(row)) for row in rows]))
+            n_steps += 1
+        queue = np.where(available & (scores != refused), scores, np.inf)
+        action = int(queue.argmin()) if len(queue) else -1
+        if action < 0 or queue[action] > HIGHEST_SCORE:
+            break
+        change = along.change(action)
+        features.append(agglomerator.policy_features(np.array([action])))
+        changes.append(np.array([change]))
+        if change < 0 or (own_mistakes and scores[action] < 0):
+            agglomerator.merge(int(ids[actions.u[action]]), int(ids[actions.v[action]]))
+            along.join(action)
+            n_steps += 1
+        else:
+            refused[action] = scores[action]
+    found = np.concatenate(changes)
+    return PolicyExamples(np.concatenate(features)[found != 0], found[found != 0])
+
+
+@dataclass(frozen=True)
+class PolicyTraining:
+    """How the classifier is trained."""
+
+    power: float = 0.5
+    """Examples weigh |change of error| to this power."""
+    epochs: int = 30
+    batch: int = 512
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-3
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class PolicyRecord:
+    """One epoch."""
+
+    epoch: int
+    loss: float
+    seconds: float
+
+
+def train_policy(
+    examples: PolicyExamples, settings: PolicyTraining | None = None
+) -> Iterator[PolicyRecord | PolicyNetwork]:
+    """Fit a classifier; the last thing yielded is the network.
+
+    Parameters
+    ----------
+    examples : PolicyExamples
+        From `visit`.
+    settings : PolicyTraining, optional
+        How.
+    """
+    settings = settings or PolicyTraining()
+    is_wrong = examples.change > 0
+    if is_wrong.all() or not is_wrong.any():
+        raise TrainingError(
+            f"All {len(is_wrong):,} merges that came up are {'wrong' if is_wrong.any() else 'right'}, so a "
+            "policy cannot learn to tell them apart. Give a larger volume with more than one object."
+        )
+    torch.manual_seed(settings.seed)
+    rng = np.random.default_rng(settings.seed)
+    network = PolicyNetwork(PolicySettings(examples.features.shape[1]))
+    network.set_scale(examples.features)
+    weight = np.abs(examples.change) ** settings.power
+    features = torch.from_numpy(examples.features)
+    target = torch.from_numpy(is_wrong.astype(np.float32))
+    weights = torch.from_numpy((weight / weight.mean()).astype(np.float32))
+    optimiser = torch.optim.AdamW(
+        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+    )
+    n_batches = max(1, len(target) // settings.batch)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, settings.learning_rate, total_steps=settings.epochs * n_batches
+    )
+    begin = time.monotonic()
+    network.train()
+    for epoch in range(settings.epochs):
+        losses = []
+        for chosen in np.array_split(rng.permutation(len(target)), n_batches):
+            own = torch.from_numpy(chosen)
+            odds = network(features[own])
+            each = torch.nn.functional.binary_cross_entropy_with_logits(
+                odds, target[own].expand_as(odds), reduction="none"
+            )
+            loss = (each * weights[own]).mean()
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            schedule.step()
+            losses.append(float(loss.detach()))
+        yield PolicyRecord(epoch, float(np.mean(losses)), time.monotonic() - begin)
+    yield network.eval()

@@ -1,0 +1,109 @@
+"""What a policy sees, and so its scores, equals recomputation after any sequence of operations."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from core.problems import ToyEnergy, problems, random_labels
+from core.test_agglomerator import OPERATIONS, operate
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.contacts import measure_contacts
+from napari_celis.core.descriptors import sample_spec
+from napari_celis.core.errors import ActionError
+from napari_celis.core.policy import Policy
+from napari_celis.core.supervoxels import Supervoxels
+from reference.policy import policy_features
+
+
+class ToyScorer:
+    """A nonlinear function of all features."""
+
+    def scores(self, features):
+        weights = np.sin(1.0 + np.arange(features.shape[1]))
+        return np.tanh(features.astype(np.float64) @ weights / features.shape[1])
+
+
+def make(labels, specs, energy, seed=0):
+    supervoxels = Supervoxels.from_labels(labels)
+    affinities = np.random.default_rng(seed).random((3, *labels.shape)).astype(np.float32)
+    contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
+    agglomerator = Agglomerator(supervoxels, specs, energy, policy=Policy(ToyScorer(), contacts), threads=1)
+    return agglomerator, affinities
+
+
+def small():
+    labels = random_labels(np.random.default_rng(1), (8, 9, 10), 12, 0.05)
+    spec = sample_spec("one", "pairwise", (3, 3, 3), rng=np.random.default_rng(2), k=20, region_zyx=(5, 5, 5))
+    return make(labels, (spec,), ToyEnergy(labels.shape, (spec,)))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(), st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 99)), max_size=8))
+def test_features_and_scores_equal_the_definition_after_any_operations(problem, operations):
+    agglomerator, affinities = make(*problem)
+    with agglomerator:
+        if not len(agglomerator.actions):
+            return
+        for operation, choice in operations:
+            operate(agglomerator, operation, choice)
+        owner, actions = agglomerator.segment_ids(), agglomerator.actions
+        between = np.flatnonzero(owner[actions.u] != owner[actions.v])
+        inside = np.flatnonzero(owner[actions.u] == owner[actions.v])
+        found, scores = agglomerator.policy_features(between), agglomerator.scores()
+        for row, features in zip(between, found, strict=True):
+            wanted = policy_features(agglomerator, affinities, row)
+            assert_allclose(features, wanted, rtol=1e-5, atol=1e-5)
+        if len(between):
+            assert_allclose(scores[between], ToyScorer().scores(found), rtol=0, atol=1e-12)
+        assert not scores[inside].any()
+        assert not agglomerator.available()[inside].any()
+
+
+def test_undo_brings_every_score_back():
+    agglomerator, _ = small()
+    with agglomerator:
+        states = [agglomerator.scores()]
+        while agglomerator.step(threshold=np.inf):
+            states.append(agglomerator.scores())
+        assert agglomerator.n_segments < agglomerator.supervoxels.n
+        assert len(states) > 5
+        for wanted in reversed(states[:-1]):
+            agglomerator.undo()
+            assert_allclose(agglomerator.scores(), wanted, rtol=0, atol=1e-14)
+
+
+def test_greedy_goes_by_the_policy_and_not_by_energy():
+    agglomerator, _ = small()
+    with agglomerator:
+        scores, changes = agglomerator.scores(), agglomerator.energy_changes()
+        assert scores.argmin() != changes.argmin()
+        step = agglomerator.step(threshold=np.inf)
+        assert step.action_index == scores.argmin()
+        assert step.score == scores.min()
+
+
+def test_a_wrong_state_is_not_hidden():
+    """The comparison above would notice sums that were not brought up to date."""
+    agglomerator, affinities = small()
+    with agglomerator:
+        before = agglomerator.policy_features(np.arange(len(agglomerator.actions)))
+        step = agglomerator.step(threshold=np.inf)
+        owner, actions = agglomerator.segment_ids(), agglomerator.actions
+        merged = owner[actions.u[step.action_index]]
+        ends = np.stack([owner[actions.u], owner[actions.v]])
+        near = np.flatnonzero((ends == merged).any(axis=0) & (ends[0] != ends[1]))
+        wanted = np.array([policy_features(agglomerator, affinities, row) for row in near])
+        assert (np.abs(before[near] - wanted) > 1e-3).any(axis=1).all()
+
+
+def test_without_a_policy_there_is_nothing_to_see():
+    labels = random_labels(np.random.default_rng(1), (6, 6, 6), 4, 0.0)
+    spec = sample_spec("one", "pairwise", (3, 3, 3), rng=np.random.default_rng(2), k=8)
+    energy = ToyEnergy(labels.shape, (spec,))
+    with Agglomerator(Supervoxels.from_labels(labels), (spec,), energy) as agglomerator:
+        with pytest.raises(ActionError, match="energy alone"):
+            agglomerator.policy_features(np.array([0]))
+        assert_array_equal(agglomerator.scores(), agglomerator.energy_changes())
