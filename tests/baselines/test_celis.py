@@ -4,7 +4,7 @@ import numpy as np
 
 from core.problems import random_labels
 from models.small import small_model
-from napari_celis.baselines.celis import CelisEnergy
+from napari_celis.baselines.celis import Celis
 from napari_celis.baselines.problem import Problem
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.models.apply import energy_of
@@ -15,7 +15,7 @@ def test_the_threshold_is_the_models_and_the_segments_are_those_of_a_run():
     labels = random_labels(rng, (12, 12, 12), 15, 0.0)
     affinities = rng.random((3, 12, 12, 12), dtype=np.float32)
     problem, model = Problem.from_labels(labels, affinities, truth=labels), small_model()
-    method = CelisEnergy(model)
+    method = Celis(model, "energy")
     assert method.fit(problem) == -0.5
     hierarchy = method.sweep(problem)
     with Agglomerator(problem.supervoxels, model.specs, energy_of(model, affinities)) as agglomerator:

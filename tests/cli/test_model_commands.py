@@ -28,22 +28,39 @@ def folder(tmp_path_factory):
     celis(
         "train", "--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
         f"{folder}/phantom.h5:volumes/labels/neuron_ids", "-o", folder / "model.safetensors",
-        "--minutes", 0.1, "--json", folder / "train.json",
+        "--minutes", 0.1, "--json", folder / "train.json", "--records", folder / "records.jsonl",
+        "--affinities", folder / "unseen.h5",
     )  # fmt: skip
     return folder
 
 
 def test_training_tells_what_it_found(folder):
     figures = json.loads((folder / "train.json").read_text())
-    assert set(figures["validation_auc"]) == {
+    assert set(figures["centre_auc"]) == {
         "pairwise9",
         "pairwise17",
         "pairwise33",
         "center17",
         "center33",
     }
-    assert len(figures["threshold_curve"]["threshold"]) == len(figures["threshold_curve"]["vi_change"])
-    assert figures["vi_change"] <= 0
+    for policy in ("energy", "learned"):
+        curve = figures[policy]["threshold_curve"]
+        assert len(curve["threshold"]) == len(curve["vi_change"]) > 0
+        assert figures[policy]["vi_change"] <= 0
+        assert policy in figures["thresholds"]
+    lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    assert {"affinity network 1 of 3", "energy of center33", "policy", "affinity network 3 of 3"} <= {
+        line["stage"] for line in lines
+    }
+    done = [line["done"] for line in lines]
+    assert done == sorted(done)
+    assert not (folder / "model.safetensors.training").exists()
+
+
+def test_affinities_of_networks_that_did_not_see_the_place(folder):
+    affinities = read_affinities(folder / "unseen.h5")
+    assert affinities.data.shape == (3, 80, 56, 56)
+    assert affinities.voxel_size_nm == (10.0, 10.0, 10.0)
 
 
 def test_affinities_are_probabilities_in_the_right_place(folder):

@@ -4,18 +4,22 @@ import numpy as np
 import pytest
 import torch
 
+from napari_celis.core.descriptors import sample_spec
+from napari_celis.core.regions import tile
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
 from napari_celis.models.evaluator import CACHED_ROWS, NetworkEnergy
+from napari_celis.models.features import CentreFeatures, interior_probability, line, pair_evidence
 
 
-@pytest.fixture
-def energy():
+@pytest.fixture(params=[True, False], ids=["evidence", "no evidence"])
+def energy(request):
     torch.manual_seed(1)
     rng = np.random.default_rng(1)
     features = rng.normal(size=(40, 6)).astype(np.float32) * 3 + 1
-    network = EnergyNetwork(EnergySettings(n_bits=70, n_features=6, hidden=16))
+    network = EnergyNetwork(EnergySettings(n_bits=70, n_features=6, hidden=16, has_evidence=request.param))
     network.set_feature_scale(torch.from_numpy(features))
-    return NetworkEnergy([network], [features])
+    evidence = rng.integers(256, size=(40, 70), dtype=np.uint8)
+    return NetworkEnergy([network], [CentreFeatures(features, evidence)])
 
 
 def some_rows(n_rows, n_centres=40):
@@ -57,3 +61,23 @@ def test_the_same_row_gives_the_same_energy_in_any_company(energy):
     together = energy.energies(0, centres, bits)
     alone = np.concatenate([energy.energies(0, centres[[i]], bits[[i]]) for i in range(300)])
     np.testing.assert_allclose(alone, together, rtol=1e-9)
+
+
+@pytest.mark.kernels
+def test_evidence_is_the_lowest_interior_probability_on_the_way():
+    rng = np.random.default_rng(5)
+    interior = interior_probability(rng.random((3, 12, 13, 14)).astype(np.float32) ** 0.2)
+    spec = sample_spec("one", "pairwise", (5, 7, 9), rng=rng, k=40)
+    centres = tile(interior.shape, spec).centres
+    found = pair_evidence(interior, centres, spec)
+    for c in range(0, len(centres), 37):
+        for k, (first, second) in enumerate(spec.pairs):
+            voxels = centres[c] + line(first, second)
+            assert found[c, k] == min(round(float(interior[tuple(p)]) * 255) for p in voxels)
+
+
+def test_a_line_has_both_ends_and_no_gaps():
+    points = line(np.array([-2, 3, 0]), np.array([4, -1, 1]))
+    assert points[0].tolist() == [-2, 3, 0]
+    assert points[-1].tolist() == [4, -1, 1]
+    assert (np.abs(np.diff(points, axis=0)).max(axis=1) == 1).all()

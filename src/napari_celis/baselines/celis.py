@@ -1,4 +1,4 @@
-"""CELIS itself as one line of the comparison."""
+"""CELIS itself as lines of the comparison."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ import numpy as np
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy
 from napari_celis.models.apply import agglomerator_of
-from napari_celis.models.checkpoint import CelisModel
+from napari_celis.models.checkpoint import CelisModel, PolicyName
 
-HIGHEST_SCORE = 256.0
-"""The run goes on up to this score, well beyond any sensible threshold, for the sake of the curve."""
+HIGHEST_SCORE: dict[PolicyName, float] = {"energy": 256.0, "learned": 6.0}
+"""Runs go on up to these scores, well beyond any sensible threshold, for the sake of the curve."""
 
 
-class CelisEnergy:
-    """Greedy by the sum of energy changes; the threshold is the one that training chose."""
+class Celis:
+    """Greedy by one of the policies of a model; the threshold is the one that training chose."""
 
     tuned_on = "model"
 
-    def __init__(self, model: CelisModel) -> None:
-        self.model = model
+    def __init__(self, model: CelisModel, policy: PolicyName) -> None:
+        self.model, self.policy = model, policy
 
     def fit(self, train: Problem) -> float | None:
         """Learn nothing here: the model was trained before."""
-        return self.model.threshold
+        return self.model.thresholds[self.policy]
 
     def sweep(self, problem: Problem) -> Hierarchy:
         """Agglomerate greedily and keep every step."""
-        with agglomerator_of(self.model, problem.supervoxels, problem.affinities) as agglomerator:
-            steps = list(agglomerator.steps(HIGHEST_SCORE))
+        with agglomerator_of(
+            self.model, problem.supervoxels, problem.affinities, policy=self.policy
+        ) as agglomerator:
+            steps = list(agglomerator.steps(HIGHEST_SCORE[self.policy]))
         return Hierarchy(
             problem,
             np.array([step.action_index for step in steps], dtype=np.int64),

@@ -45,6 +45,7 @@ def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec],
 
     from napari_celis.models.energy import EnergyNetwork, preset_settings
     from napari_celis.models.evaluator import NetworkEnergy
+    from napari_celis.models.features import CentreFeatures
 
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
@@ -52,8 +53,13 @@ def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec],
     for network in networks:
         # Fresh weights give nearly the same energy everywhere; trained ones have logits of about this spread.
         network.output.weight.data *= 20.0
+    counts = [tile(shape, spec).n_centres for spec in specs]
     features = [
-        rng.normal(size=(tile(shape, spec).n_centres, N_FEATURES)).astype(np.float32) for spec in specs
+        CentreFeatures(
+            rng.normal(size=(n, N_FEATURES)).astype(np.float32),
+            rng.integers(256, size=(n, spec.n_bits), dtype=np.uint8),
+        )
+        for n, spec in zip(counts, specs, strict=True)
     ]
     return NetworkEnergy(networks, features)
 

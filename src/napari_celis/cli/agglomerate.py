@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
 
 
+class Policy(StrEnum):
+    """Ways to order merges."""
+
+    energy = "energy"
+    learned = "learned"
+
+
 @app.command()
 def agglomerate(
     image: ImageOption,
@@ -30,6 +38,9 @@ def agglomerate(
     threshold: Annotated[
         float | None, typer.Option(metavar="T", help="Stop at this score; the model's own by default.")
     ] = None,
+    policy: Annotated[
+        Policy | None, typer.Option(help="How merges are ordered; the model's own policy by default.")
+    ] = None,
     any_voxel_size: AnyVoxelSizeOption = False,
     json: JsonOption = None,
 ) -> None:
@@ -37,12 +48,15 @@ def agglomerate(
     import time
 
     from napari_celis.cli.progress import bar
+    from napari_celis.core.errors import ModelError
     from napari_celis.core.supervoxels import Supervoxels
     from napari_celis.core.volume import Volume
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape, write_volume
     from napari_celis.models.apply import affinities_of, agglomerator_of, supervoxels_of
 
     loaded, volume = open_for_model(image, model, any_voxel_size)
+    if policy is not None and policy.value not in loaded.policies:
+        raise ModelError(f"{model} knows only the policy {', '.join(loaded.policies)}.")
     begin = time.monotonic()
     labels = None
     if supervoxels is not None:
@@ -53,17 +67,19 @@ def agglomerate(
         affinities = affinities_of(loaded, read_image(volume), progress=progress)
     if labels is None:
         labels = supervoxels_of(affinities)
-    stop_at = loaded.threshold if threshold is None else threshold
+    chosen = loaded.policy if policy is None else policy.value
+    stop_at = loaded.thresholds[chosen] if threshold is None else threshold
     with (
         bar("first scores") as progress,
         agglomerator_of(
             loaded,
             Supervoxels.from_labels(labels),
             affinities,
+            policy=chosen,
             progress=lambda share: progress(round(100 * share), 100),
         ) as agglomerator,
     ):
-        figures = _run(agglomerator, stop_at)
+        figures = {"policy": chosen, **_run(agglomerator, stop_at)}
         segmentation = agglomerator.labels()
     figures["seconds"] = time.monotonic() - begin
     written = Volume(segmentation, volume.voxel_size_nm, volume.offset_nm, volume.name)

@@ -69,7 +69,7 @@ def compare(
     ] = None,
 ) -> None:
     """Fit and tune every method on one volume, judge it on another, and print the table of the paper."""
-    from napari_celis.baselines.celis import CelisEnergy
+    from napari_celis.baselines.celis import Celis
     from napari_celis.baselines.compare import baseline_methods, compare
     from napari_celis.baselines.forest import ForestSettings
     from napari_celis.cli.progress import bar
@@ -84,7 +84,8 @@ def compare(
     train, test = (_problem(loaded, volumes, title, any_voxel_size) for title, volumes in names.items())
     methods, notes = baseline_methods(ForestSettings(seed=seed))
     oracle = methods.pop("oracle")
-    methods |= {"celis_energy": CelisEnergy(loaded), "oracle": oracle}
+    methods |= {f"celis_{policy}": Celis(loaded, policy) for policy in loaded.policies}
+    methods["oracle"] = oracle
     with bar("methods") as progress:
         results = compare(
             train,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import asdict
 from enum import StrEnum
+from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import ImageOption, JsonOption, SupervoxelsOption, write_json
+from napari_celis.cli.options import ImageOption, JsonOption, SupervoxelsOption, require_outputs, write_json
+
+if TYPE_CHECKING:
+    from napari_celis.training.pipeline import Trained
+    from napari_celis.training.records import Records
 
 
 class EnergyPreset(StrEnum):
@@ -34,43 +41,86 @@ def train(
     supervoxels: SupervoxelsOption = None,
     preset: Annotated[EnergyPreset, typer.Option(help="Size of the energy models.")] = EnergyPreset.fast,
     affinity: Annotated[AffinityPreset, typer.Option(help="Affinity network.")] = AffinityPreset.unet,
-    minutes: Annotated[float, typer.Option(metavar="N", min=0.1, help="Time for everything.")] = 30.0,
+    minutes: Annotated[float, typer.Option(metavar="N", min=0.1, help="Time for everything.")] = 35.0,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Source of every random choice.")] = 0,
+    second_round: Annotated[
+        bool, typer.Option("--second-round", help="Learn once more from states that the energies come to.")
+    ] = False,
     attribution: Annotated[
         str, typer.Option(metavar="TEXT", help="Whose data it is; kept in the model.")
     ] = "",
+    affinities: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OUT",
+            help="Also write the affinities of this image by networks that did not see the place, for "
+            "`celis compare --train-affinities`.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Take up an interrupted training of the same data and settings.")
+    ] = False,
+    records: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
+    ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Train the affinity network and the energy models on one annotated volume."""
-    from tqdm import tqdm
-
+    """Train affinity network, energy models and policy on one annotated volume."""
+    from napari_celis.io.affinities import Affinities, write_affinities
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
     from napari_celis.models.checkpoint import save_model
     from napari_celis.training.pipeline import TrainSettings, train_model
 
+    require_outputs(json, None)
+    require_outputs(output, None)
     volumes = {"image": open_volume(image), "truth": open_volume(truth)}
     if supervoxels is not None:
         volumes["supervoxels"] = open_volume(supervoxels)
     require_same_shape(**volumes)
     labels = read_labels(volumes["supervoxels"]) if supervoxels is not None else None
-    records = train_model(
-        read_image(volumes["image"]),
-        read_labels(volumes["truth"]),
-        labels,
-        volumes["image"].voxel_size_nm,
-        TrainSettings(preset.value, affinity.value, minutes, seed=seed),
-        attribution=attribution,
+    voxel_size_nm = volumes["image"].voxel_size_nm
+    trained = _follow(
+        train_model(
+            read_image(volumes["image"]),
+            read_labels(volumes["truth"]),
+            labels,
+            voxel_size_nm,
+            TrainSettings(preset.value, affinity.value, minutes, second_round=second_round, seed=seed),
+            attribution=attribution,
+            folder=output.with_name(f"{output.name}.training"),
+            resume=resume,
+        ),
+        records,
     )
-    with tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}{postfix}") as bar:
+    model = save_model(trained.model, output)
+    if affinities is not None:
+        write_affinities(Affinities(trained.affinities, voxel_size_nm), affinities)
+    thresholds = trained.model.thresholds
+    typer.echo(f"Wrote {model}; agglomeration stops at a score of {trained.model.threshold:.3g}.")
+    write_json(json, {"model": str(output), "thresholds": dict(thresholds), **trained.model.figures})
+
+
+def _follow(records: Records[Trained], path: Path | None) -> Trained:
+    """Show the records on a bar and write them to a file, until there is a result."""
+    import time
+
+    from tqdm import tqdm
+
+    begin = time.monotonic()
+    with (
+        tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}{postfix}") as bar,
+        nullcontext() if path is None else path.open("a") as file,
+    ):
         while True:
             try:
                 record = next(records)
             except StopIteration as stop:
-                model = stop.value
-                break
+                trained: Trained = stop.value
+                return trained
             bar.set_description(record.stage)
             bar.set_postfix({key: f"{value:.3f}" for key, value in record.figures.items()})
             bar.update(max(0.0, record.done - bar.n))
-    save_model(model, output)
-    typer.echo(f"Wrote {output}; agglomeration stops at a score of {model.threshold:.3g}.")
-    write_json(json, {"model": str(output), "threshold": model.threshold, **model.figures})
+            if file is not None:
+                line = {**asdict(record), "seconds": time.monotonic() - begin}
+                file.write(dumps(line) + "\n")
+                file.flush()

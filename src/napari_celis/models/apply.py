@@ -19,7 +19,7 @@ from napari_celis.core.watershed import WatershedSettings, watershed
 from napari_celis.models.checkpoint import CelisModel, PolicyName
 from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
-from napari_celis.models.features import interior_probability, layout_features
+from napari_celis.models.features import centre_features, interior_probability
 from napari_celis.models.inference import predict_affinities
 from napari_celis.models.policy import NetworkScorer
 
@@ -62,7 +62,7 @@ def energy_of(
     """
     interior = interior_probability(affinities)
     features = [
-        layout_features(interior, tile(interior.shape, spec).centres, spec, model.layout_grid)
+        centre_features(interior, tile(interior.shape, spec).centres, spec, model.layout_grid)
         for spec in model.specs
     ]
     return NetworkEnergy(model.energies, features, device or choose_device())

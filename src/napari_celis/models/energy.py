@@ -21,11 +21,15 @@ class EnergySettings:
     """Width of both hidden layers; the paper has 2048."""
     dropout: float = 0.5
     """Share of the last hidden layer that is dropped in training."""
+    has_evidence: bool = True
+    """Whether the first layer also sees every bit times the image's evidence for it."""
 
 
 def preset_settings(preset: Preset, n_bits: int, n_features: int) -> EnergySettings:
     """Return the sizes of a preset: `paper` as published, `fast` for a computer without a GPU."""
-    return EnergySettings(n_bits, n_features, hidden=2048 if preset == "paper" else 256)
+    if preset == "paper":
+        return EnergySettings(n_bits, n_features, hidden=2048, has_evidence=False)
+    return EnergySettings(n_bits, n_features)
 
 
 class EnergyNetwork(nn.Module):
@@ -40,6 +44,8 @@ class EnergyNetwork(nn.Module):
         self.register_buffer("feature_mean", torch.zeros(settings.n_features))
         self.register_buffer("feature_scale", torch.ones(settings.n_features))
         self.bits = nn.Linear(settings.n_bits, settings.hidden, bias=False)
+        if settings.has_evidence:
+            self.evidence = nn.Linear(settings.n_bits, settings.hidden, bias=False)
         self.features = nn.Linear(settings.n_features, settings.hidden)
         self.hidden = nn.Linear(settings.hidden, settings.hidden)
         self.drop = nn.Dropout(settings.dropout)
@@ -55,7 +61,13 @@ class EnergyNetwork(nn.Module):
         part: Tensor = self.features((features - self.feature_mean) * self.feature_scale)
         return part
 
-    def forward(self, bits: Tensor, features: Tensor) -> Tensor:
+    def weighted_columns(self) -> Tensor:
+        """Return the weights of bits times their evidence, (hidden, n_bits); zeros without evidence."""
+        has_evidence = self.settings.has_evidence
+        weights: Tensor = self.evidence.weight if has_evidence else torch.zeros_like(self.bits.weight)
+        return weights
+
+    def forward(self, bits: Tensor, features: Tensor, evidence: Tensor) -> Tensor:
         """Return the logits of the energies.
 
         Parameters
@@ -64,13 +76,18 @@ class EnergyNetwork(nn.Module):
             Descriptors as zeros and ones.
         features : Tensor of float, shape (M, n_features)
             Image features of each row's centre.
+        evidence : Tensor of float, shape (M, n_bits)
+            How certain the image is, 0 to 1, that the ends of each pair are connected.
 
         Returns
         -------
         logits : Tensor of float, shape (M,)
             The energy is their logistic function.
         """
-        first = torch.relu(self.bits(bits) + self.features_part(features))
+        first = self.bits(bits) + self.features_part(features)
+        if self.settings.has_evidence:
+            first = first + self.evidence(bits * evidence)
+        first = torch.relu(first)
         second = self.drop(torch.relu(self.hidden(first)))
         logits: Tensor = self.output(second)[:, 0]
         return logits

@@ -13,6 +13,7 @@ from torch import Tensor
 from napari_celis.core.descriptors import unpack_bits
 from napari_celis.models import kernels
 from napari_celis.models.energy import EnergyNetwork
+from napari_celis.models.features import CentreFeatures
 
 DENSE_ROWS = 1 << 15
 """Rows per batch on an accelerator."""
@@ -40,8 +41,8 @@ class NetworkEnergy:
     ----------
     networks : sequence of EnergyNetwork
         One per spec, in the order of the specs.
-    features : sequence of ndarray
-        Image features of every centre of the spec's tiling, float (N, F), in the same order.
+    features : sequence of CentreFeatures
+        Image features of every centre of the spec's tiling, in the same order.
     device : torch.device
         Where to evaluate. On a CPU the first layer is factorised; an accelerator runs the plain network.
     """
@@ -49,7 +50,7 @@ class NetworkEnergy:
     def __init__(
         self,
         networks: Sequence[EnergyNetwork],
-        features: Sequence[np.ndarray],
+        features: Sequence[CentreFeatures],
         device: torch.device | str = "cpu",
     ) -> None:
         self.device = torch.device(device)
@@ -57,7 +58,8 @@ class NetworkEnergy:
         self.features = list(features)
         self._precise = [copy.deepcopy(network).cpu().double() for network in self.networks]
         self._columns = [
-            np.ascontiguousarray(network.bits.weight.detach().cpu().numpy().T) for network in self.networks
+            (_by_bit(network.bits.weight), _by_bit(network.weighted_columns() / 255))
+            for network in self.networks
         ]
 
     def energies(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
@@ -77,8 +79,12 @@ class NetworkEnergy:
         for begin in range(0, len(centres), DENSE_ROWS):
             part = slice(begin, begin + DENSE_ROWS)
             rows = unpack_bits(bits[part], network.settings.n_bits).astype(np.float32)
-            own = np.asarray(features[centres[part]], dtype=np.float32)
-            logits = network(self._send(rows), self._send(own))
+            own = features.at(centres[part])
+            logits = network(
+                self._send(rows),
+                self._send(own.layout.astype(np.float32)),
+                self._send(own.evidence).float() / 255,
+            )
             energies.append(torch.sigmoid(logits).cpu().numpy())
         return np.concatenate(energies)
 
@@ -88,7 +94,7 @@ class NetworkEnergy:
         Scores are small differences of energies, so the same row must give the same energy in any company:
         the first layer is summed in float64, and products have as many rows as make them independent.
         """
-        network, columns = self.networks[spec_index], self._columns[spec_index]
+        network, (columns, weighted) = self.networks[spec_index], self._columns[spec_index]
         width = network.settings.hidden
         n_rows = max(min(len(centres), CACHED_ROWS), INDEPENDENT_ROWS)
         first, second = torch.zeros(n_rows, width), torch.empty(n_rows, width)
@@ -101,21 +107,28 @@ class NetworkEnergy:
             n = len(own)
             n_product = max(n, INDEPENDENT_ROWS)
             is_first = np.concatenate([[True], own[1:] != own[:-1]])
-            base = self._features_part(spec_index, own[is_first])
+            seen = self.features[spec_index].at(own[is_first])
+            base = self._features_part(spec_index, seen.layout)
             kernels.first_layer(
-                rows, np.cumsum(is_first) - 1, columns, base, total, chosen, first[:n].numpy()
-            )
+                rows, np.cumsum(is_first) - 1, columns, weighted, seen.evidence, base, total, chosen,
+                first[:n].numpy(),
+            )  # fmt: skip
             torch.addmm(network.hidden.bias, first[:n_product], hidden, out=second[:n_product]).relu_()
             logits = second[:n].double() @ output + network.output.bias.double()
             energies[part] = torch.sigmoid(logits).numpy()
         return energies
 
-    def _features_part(self, spec_index: int, centres: np.ndarray) -> np.ndarray:
-        """Return what the features contribute to the first layer, bias included, float64 (P, hidden)."""
-        features = np.asarray(self.features[spec_index][centres], dtype=np.float64)
-        part: np.ndarray = self._precise[spec_index].features_part(torch.from_numpy(features)).numpy()
+    def _features_part(self, spec_index: int, layout: np.ndarray) -> np.ndarray:
+        """Return what the layout contributes to the first layer, bias included, float64 (P, hidden)."""
+        rows = torch.from_numpy(layout.astype(np.float64))
+        part: np.ndarray = self._precise[spec_index].features_part(rows).numpy()
         return part
 
     def _send(self, array: np.ndarray) -> Tensor:
         """Move an array to the device."""
         return torch.from_numpy(array).to(self.device)
+
+
+def _by_bit(weight: Tensor) -> np.ndarray:
+    """Turn a weight matrix so that the weights of one bit lie side by side, float32 (K, hidden)."""
+    return np.ascontiguousarray(weight.detach().cpu().numpy().T)

@@ -53,7 +53,7 @@ class AffinityTraining:
 
 
 def affinity_training(
-    preset: Preset = "unet", voxel_size_nm: Sequence[float] = (1.0, 1.0, 1.0)
+    preset: Preset = "unet", voxel_size_nm: Sequence[float] = (1.0, 1.0, 1.0), *, holdout: float = 0.12
 ) -> AffinityTraining:
     """Return settings that suit a preset and a voxel size.
 
@@ -63,6 +63,8 @@ def affinity_training(
         Which network.
     voxel_size_nm : sequence of float
         Edge lengths of a voxel. With coarse sections patches are flat, and sections get lost or blurred.
+    holdout : float
+        Share of the longest axis that is kept for validation.
 
     Returns
     -------
@@ -71,13 +73,13 @@ def affinity_training(
     """
     network = affinity_settings(preset, voxel_size_nm)
     if preset == "paper":
-        return AffinityTraining(network, patch_zyx=(4, 16, 16), batch=2, learning_rate=3e-4)
+        return AffinityTraining(network, patch_zyx=(4, 16, 16), batch=2, learning_rate=3e-4, holdout=holdout)
     finest = min(voxel_size_nm)
     if max(voxel_size_nm) < COARSE * finest:
-        return AffinityTraining(network)
+        return AffinityTraining(network, holdout=holdout)
     z, y, x = (PATCH // 4 if step >= COARSE * finest else 2 * PATCH for step in voxel_size_nm)
     spoiled = Augmentation(missing_section=0.05, blurred_section=0.05)
-    return AffinityTraining(network, patch_zyx=(z, y, x), augmentation=spoiled)
+    return AffinityTraining(network, patch_zyx=(z, y, x), augmentation=spoiled, holdout=holdout)
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,16 @@ from torch import Tensor
 
 from napari_celis.core.descriptors import unpack_bits
 from napari_celis.models.energy import EnergyNetwork
+from napari_celis.models.features import CentreFeatures
 from napari_celis.training.examples import Examples
-from napari_celis.training.losses import LOSSES, LossName, merge_loss
+from napari_celis.training.losses import LOSSES, LossName
 
 
 @dataclass(frozen=True)
 class EnergyTraining:
     """How an energy network is trained."""
 
-    loss: LossName = "log"
+    loss: LossName = "difference"
     batch: int = 2048
     """Examples per step; each gives two rows, before and after."""
     learning_rate: float = 1e-3
@@ -51,13 +52,15 @@ def train_energy(
     spec_name: str,
     network: EnergyNetwork,
     fit: Examples,
-    fit_features: np.ndarray,
+    fit_features: CentreFeatures,
     held_out: Examples,
-    held_out_features: np.ndarray,
+    held_out_features: CentreFeatures,
     settings: EnergyTraining,
     device: torch.device | str = "cpu",
+    *,
+    keep_best: bool = True,
 ) -> Iterator[EnergyRecord]:
-    """Train until the held-out examples get no better; the network ends with its best weights.
+    """Train until the held-out examples get no better; the network ends with its best or its last weights.
 
     Parameters
     ----------
@@ -65,8 +68,10 @@ def train_energy(
         Trained in place.
     fit, held_out : Examples
         From different places: the held-out ones decide when to stop.
-    fit_features, held_out_features : ndarray of float, shape (N, F)
+    fit_features, held_out_features : CentreFeatures
         Image features of all centres of the tilings that the examples point into.
+    keep_best : bool
+        Whether the held-out examples decide which weights are kept; otherwise the last ones are.
 
     Yields
     ------
@@ -88,7 +93,7 @@ def train_energy(
         order = rng.permutation(len(fit))
         for chosen in np.array_split(order, max(1, len(order) // settings.batch)):
             before, after, y = _logits(network, fit, fit_features, chosen, device)
-            value = merge_loss(loss, before, after, y)
+            value = loss(before, after, y)
             optimiser.zero_grad(set_to_none=True)
             value.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -103,19 +108,26 @@ def train_energy(
         )
         if waited >= settings.patience or time.monotonic() - begin > settings.seconds:
             break
-    network.load_state_dict(best)
+    if keep_best:
+        network.load_state_dict(best)
     network.eval()
 
 
 def _logits(
-    network: EnergyNetwork, examples: Examples, features: np.ndarray, chosen: np.ndarray, device: torch.device
+    network: EnergyNetwork,
+    examples: Examples,
+    features: CentreFeatures,
+    chosen: np.ndarray,
+    device: torch.device,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Evaluate chosen examples before and after their merge; also their signed weights."""
     n_bits = network.settings.n_bits
     rows = np.concatenate([examples.before[chosen], examples.after[chosen]])
     bits = torch.from_numpy(unpack_bits(rows, n_bits).astype(np.float32)).to(device)
-    own = torch.from_numpy(np.asarray(features[examples.centres[chosen]], dtype=np.float32)).to(device)
-    logits = network(bits, own.repeat(2, 1))
+    own = features.at(examples.centres[chosen])
+    layout = torch.from_numpy(own.layout.astype(np.float32)).to(device)
+    evidence = torch.from_numpy(own.evidence).to(device).float() / 255
+    logits = network(bits, layout.repeat(2, 1), evidence.repeat(2, 1))
     return *logits.split(len(chosen)), torch.from_numpy(examples.y[chosen]).to(device)
 
 
@@ -123,7 +135,7 @@ def _logits(
 def _validate(
     network: EnergyNetwork,
     examples: Examples,
-    features: np.ndarray,
+    features: CentreFeatures,
     settings: EnergyTraining,
     device: torch.device,
 ) -> tuple[float, float]:
@@ -133,7 +145,7 @@ def _validate(
     everything = np.arange(len(examples))
     for chosen in np.array_split(everything, max(1, len(everything) // settings.batch)):
         before, after, y = _logits(network, examples, features, chosen, device)
-        losses.append(len(chosen) * float(merge_loss(LOSSES[settings.loss], before, after, y)))
+        losses.append(len(chosen) * float(LOSSES[settings.loss](before, after, y)))
         changes.append((torch.sigmoid(after) - torch.sigmoid(before)).cpu().numpy())
     return sum(losses) / len(examples), weighted_auc(np.concatenate(changes), examples.y)
 

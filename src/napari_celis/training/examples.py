@@ -157,3 +157,10 @@ def sample_examples(
         np.concatenate(pair) for pair in zip(*(columns for _, columns in parts), strict=True)
     )
     return Examples(centres, before, after, (y / np.abs(y).mean()).astype(np.float32))
+
+
+def join_examples(parts: Sequence[Examples], first_centre: Sequence[int]) -> Examples:
+    """Put examples of several tilings together; the centres of each are counted from its `first_centre`."""
+    centres = [part.centres + first for part, first in zip(parts, first_centre, strict=True)]
+    columns = ([getattr(part, name) for part in parts] for name in ("before", "after", "y"))
+    return Examples(np.concatenate(centres).astype(np.int32), *(np.concatenate(column) for column in columns))

@@ -2,47 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
+from itertools import pairwise, permutations, product
 
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
+from napari_celis.core.contacts import ContactStatistics, measure_contacts
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.expert import Overlaps, expert_steps, overlap
 from napari_celis.core.parallel import Pool
 from napari_celis.core.regions import RegionTable, fill, tile
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.models.features import layout_features
+from napari_celis.core.volume import Triple
+from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
 
-STATE_SHARES = (0.0, 0.5, 0.9, 1.0)
-"""How far along the expert's trajectory the states lie from which examples are drawn."""
+ISOTROPY = 1.1
+"""Axes whose voxel sizes differ by less than this factor may be exchanged."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One of the symmetries of a block: axes in another order, some of them mirrored."""
+
+    axes: tuple[int, int, int] = (0, 1, 2)
+    mirrored: tuple[bool, bool, bool] = (False, False, False)
+
+    def apply(self, array: np.ndarray) -> np.ndarray:
+        """Turn a volume (Z, Y, X)."""
+        flips = tuple(axis for axis, is_mirrored in enumerate(self.mirrored) if is_mirrored)
+        return np.ascontiguousarray(np.flip(np.transpose(array, self.axes), flips))
+
+
+def all_turns(voxel_size_nm: Triple) -> list[Turn]:
+    """List the symmetries that keep the voxel size, the identity first: 48 for cubes."""
+    size = np.asarray(voxel_size_nm)
+    orders = [
+        axes
+        for axes in permutations(range(3))
+        if np.all(np.maximum(size / size[list(axes)], size[list(axes)] / size) < ISOTROPY)
+    ]
+    mirrors = list(product((False, True), repeat=3))
+    return [Turn((a, b, c), (z, y, x)) for (a, b, c), (z, y, x) in product(orders, mirrors)]
+
+
+def choose_turns(voxel_size_nm: Triple, n: int, rng: np.random.Generator) -> list[Turn]:
+    """Draw `n` different symmetries, or all there are; the identity is always among them."""
+    first, *others = all_turns(voxel_size_nm)
+    chosen = rng.permutation(len(others))[: n - 1]
+    return [first, *(others[i] for i in chosen)]
 
 
 @dataclass(frozen=True, eq=False)
-class Slab:
-    """One part of the training volume."""
+class Scene:
+    """Supervoxels with a truth and an image, in one orientation."""
 
     supervoxels: Supervoxels
     actions: ActionTable
     overlaps: Overlaps
     interior: np.ndarray
-    """Interior probability from a network that never saw this slab, float32 (Z, Y, X)."""
+    """Interior probability from a network that never saw this place, float32 (Z, Y, X)."""
 
     @classmethod
-    def cut(cls, labels: np.ndarray, truth: np.ndarray, interior: np.ndarray) -> Slab:
-        """Index the supervoxels of a slab and find what they share with the truth."""
+    def make(cls, labels: np.ndarray, truth: np.ndarray, interior: np.ndarray) -> Scene:
+        """Index supervoxels and find what they share with the truth."""
         supervoxels = Supervoxels.from_labels(labels)
         actions = ActionTable.from_supervoxels(supervoxels)
         return cls(supervoxels, actions, overlap(supervoxels, truth), interior)
 
-    def states(self) -> list[np.ndarray]:
-        """Follow the expert and return the actions taken in a few states on its way, bool (A,) each."""
+    def expert_states(self, shares: Sequence[float]) -> list[np.ndarray]:
+        """Follow the expert and return the actions taken after these shares of its way, bool (A,) each."""
         order = [step.action_index for step in expert_steps(self.actions, self.overlaps)]
+        return self.states_along(order, shares)
+
+    def states_along(self, order: Sequence[int], shares: Sequence[float]) -> list[np.ndarray]:
+        """Return the actions taken after these shares of a sequence of actions, bool (A,) each."""
         states = []
-        for share in STATE_SHARES:
+        for share in shares:
             taken = np.zeros(len(self.actions), dtype=bool)
-            taken[order[: round(share * len(order))]] = True
+            taken[list(order[: round(share * len(order))])] = True
             states.append(taken)
         return states
 
@@ -50,9 +90,36 @@ class Slab:
         """Fill the regions of one spec."""
         return fill(tile(self.supervoxels.dense.shape, spec), self.supervoxels, self.actions, pool)
 
-    def features(self, table: RegionTable, grid: int) -> np.ndarray:
+    def features(self, spec: DescriptorSpec, grid: int) -> CentreFeatures:
         """Image features of every centre of a spec."""
-        return layout_features(self.interior, table.tiling.centres, table.tiling.spec, grid)
+        centres = tile(self.interior.shape, spec).centres
+        return centre_features(self.interior, centres, spec, grid)
+
+
+@dataclass(frozen=True, eq=False)
+class Slab:
+    """One part of the training volume."""
+
+    labels: np.ndarray
+    truth: np.ndarray
+    affinities: np.ndarray
+    """From a network that never saw this slab, float32 (3, Z, Y, X)."""
+
+    @cached_property
+    def upright(self) -> Scene:
+        """The slab as it is."""
+        return self.turned(Turn())
+
+    @cached_property
+    def contacts(self) -> ContactStatistics:
+        """Affinities across the contacts of the upright scene."""
+        scene = self.upright
+        return measure_contacts(scene.supervoxels, scene.actions, np.ascontiguousarray(self.affinities))
+
+    def turned(self, turn: Turn) -> Scene:
+        """The slab in another orientation."""
+        interior = interior_probability(self.affinities)
+        return Scene.make(turn.apply(self.labels), turn.apply(self.truth), turn.apply(interior))
 
 
 def slab_bounds(n_sections: int, n_slabs: int = 2) -> list[slice]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-LossName = Literal["log", "linear"]
+LossName = Literal["difference", "log", "linear"]
 
 
 def log_loss(logits: Tensor, y: Tensor) -> Tensor:
@@ -28,9 +28,26 @@ def linear_loss(logits: Tensor, y: Tensor) -> Tensor:
     return -y * torch.sigmoid(logits)
 
 
-LOSSES: dict[LossName, Callable[[Tensor, Tensor], Tensor]] = {"log": log_loss, "linear": linear_loss}
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Logits before a merge, logits after it, and `y`: one number."""
 
 
-def merge_loss(loss: Callable[[Tensor, Tensor], Tensor], before: Tensor, after: Tensor, y: Tensor) -> Tensor:
-    """Mean loss of merges: the energy afterwards should follow `y`, the energy before its opposite."""
-    return (loss(after, y) + loss(before, -y)).mean()
+def _both(loss: Callable[[Tensor, Tensor], Tensor]) -> Loss:
+    """Let the energy afterwards follow `y`, and the energy before its opposite."""
+    return lambda before, after, y: (loss(after, y) + loss(before, -y)).mean()
+
+
+def difference_loss(before: Tensor, after: Tensor, y: Tensor) -> Tensor:
+    """Mean weighted log loss of the difference of both logits.
+
+    The paper's losses want two energies right by themselves, though the energy before a merge is the same for
+    the right and the wrong merges of a place. Only how it changes can tell them apart.
+    """
+    return log_loss(after - before, y).mean()
+
+
+LOSSES: dict[LossName, Loss] = {
+    "difference": difference_loss,
+    "log": _both(log_loss),
+    "linear": _both(linear_loss),
+}

@@ -2,46 +2,46 @@
 
 The volume is cut into two slabs. Each slab gets its affinities from a network trained on the other one, so
 that the energy models learn from affinities as good, or bad, as those of a new volume. Each slab is
-agglomerated by energy models trained on the other one, and the threshold is chosen where both runs together
-are best. Then all networks are trained once more, on everything.
+agglomerated by energy models and a policy trained on the other one, and the thresholds are chosen where both
+runs together are best. What goes into the model is trained on everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.descriptors import DescriptorSpec, paper_specs
-from napari_celis.core.parallel import Pool
+from napari_celis.core.descriptors import paper_specs
+from napari_celis.core.errors import TrainingError
 from napari_celis.core.volume import Triple, as_triple, require_same_shape
-from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.affinity_base import Preset as AffinityPreset
 from napari_celis.models.apply import supervoxels_of
 from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
-from napari_celis.models.energy import EnergyNetwork, Preset, preset_settings
-from napari_celis.models.evaluator import NetworkEnergy
-from napari_celis.models.features import interior_probability
-from napari_celis.models.inference import predict_affinities
-from napari_celis.training.affinity import train_affinity
+from napari_celis.models.energy import Preset
 from napari_celis.training.affinity_settings import affinity_training
-from napari_celis.training.energy import EnergyTraining, train_energy
-from napari_celis.training.examples import Examples, sample_examples
-from napari_celis.training.folds import Slab, slab_bounds
-from napari_celis.training.threshold import Curve, best_threshold, run_curve
+from napari_celis.training.affinity_stage import cross_fitted_affinities, fit_affinity
+from napari_celis.training.energy_stage import LAYOUT_GRID, Energies, EnergyPlan, View, fit_energies
+from napari_celis.training.folds import Slab, choose_turns, slab_bounds
+from napari_celis.training.policy import PolicyTraining
+from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy
+from napari_celis.training.records import Records, TrainRecord, within
+from napari_celis.training.workbench import Workbench, fingerprint
 
-LAYOUT_GRID = 5
 STRIDES = (4, 4, 8)
-HIGHEST_SCORE = 64.0
-"""Greedy runs that look for the threshold go on up to this score: one centre of the densest lattice."""
-MOST_EXAMPLES, EXAMPLES_PER_MINUTE = 120_000, 6_000
-AFFINITY_SHARE, ENERGY_SHARE = 0.55, 0.3
+MOST_EXAMPLES, EXAMPLES_PER_MINUTE = 100_000, 4_000
+MOST_DECISIONS, DECISIONS_PER_MINUTE = 20_000, 600
+AFFINITY_SHARE, ENERGY_SHARE = 0.5, 0.35
 """Shares of the time for affinity networks and for energy models; the rest is for everything between."""
+FULL_MINUTES = 10.0
+"""With less time than this, each slab is looked at in one orientation only."""
+TURNS = 4
+STATE_SHARES = ((0.0, 0.9), (0.5, 1.0), (0.25, 0.75), (0.0, 0.95))
+"""Per orientation: how far along the expert's way the states lie from which examples are drawn."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +50,32 @@ class TrainSettings:
 
     preset: Preset = "fast"
     affinity: AffinityPreset = "unet"
-    minutes: float = 30.0
+    minutes: float = 35.0
     """Time for everything, kept approximately."""
     power: float = 0.5
     """Examples weigh |change of error| to this power; 1 is the paper."""
+    second_round: bool = False
+    """Whether the energy models learn once more, from states that they themselves come to."""
     seed: int = 0
 
     @property
     def examples(self) -> int:
-        """Examples per spec: as many as an epoch can get through in the time."""
-        return min(MOST_EXAMPLES, max(2_000, round(EXAMPLES_PER_MINUTE * self.minutes)))
+        """Examples per spec and slab: as many as an epoch can get through in the time."""
+        return min(MOST_EXAMPLES, max(1_000, round(EXAMPLES_PER_MINUTE * self.minutes)))
+
+    @property
+    def decisions(self) -> int:
+        """Decisions that the policy may look at along one run."""
+        return min(MOST_DECISIONS, max(200, round(DECISIONS_PER_MINUTE * self.minutes)))
 
 
-@dataclass(frozen=True)
-class TrainRecord:
-    """Something that training has to tell."""
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What a training run makes."""
 
-    stage: str
-    done: float
-    """Share of the whole that is done, 0 to 1."""
-    figures: Mapping[str, Any] = field(default_factory=dict)
-
-
-Records = Generator[TrainRecord, None, Any]
+    model: CelisModel
+    affinities: np.ndarray
+    """Of the training volume, by networks that did not see the place: what baselines may be tuned on."""
 
 
 def train_model(
@@ -83,8 +86,10 @@ def train_model(
     settings: TrainSettings | None = None,
     *,
     attribution: str = "",
-) -> Generator[TrainRecord, None, CelisModel]:
-    """Train affinity network and energy models; `model = yield from train_model(...)` gets the result.
+    folder: Path | None = None,
+    resume: bool = False,
+) -> Generator[TrainRecord, None, Trained]:
+    """Train affinity network, energy models and policy; `trained = yield from train_model(...)` gets them.
 
     Parameters
     ----------
@@ -98,179 +103,159 @@ def train_model(
         Sizes and time.
     attribution : str
         Whose data it is; kept in the model.
+    folder : Path, optional
+        Where finished parts are kept until the whole is done.
+    resume : bool
+        Take up what an interrupted run left there.
 
     Yields
     ------
     record : TrainRecord
         What is going on.
     """
+    settings = settings or TrainSettings()
     require_same_shape(image=image, truth=truth)
     if supervoxels is not None:
         require_same_shape(image=image, supervoxels=supervoxels)
-    run = _Run(settings or TrainSettings(), as_triple(voxel_size_nm))
+    require_two_objects(truth, supervoxels)
+    identity = fingerprint({**asdict(settings), "nm": list(voxel_size_nm)}, image, truth, supervoxels)
+    run = _Run(settings, as_triple(voxel_size_nm), Workbench(folder, identity, resume=resume))
     bounds = slab_bounds(len(image))
-    affinities = yield from run.cross_fitted_affinities(image, truth, bounds)
+    affinities = yield from within(run.affinities(image, truth, bounds), 0.0, 2 / 3 * AFFINITY_SHARE)
     labels = supervoxels_of(affinities) if supervoxels is None else supervoxels
-    interior = interior_probability(affinities)
-    slabs = [Slab.cut(labels[part], truth[part], interior[part]) for part in bounds]
-    energies, figures = yield from run.energies(slabs)
-    threshold, curve = yield from run.threshold(slabs, figures.pop("cross_fitted"))
-    net = yield from run.affinity_net(image, truth, "affinity network 3 of 3", 1 - AFFINITY_SHARE / 3)
-    return CelisModel(
+    slabs = tuple(Slab(labels[part], truth[part], affinities[:, part]) for part in bounds)
+    assert len(slabs) == 2
+    middle = 2 / 3 * AFFINITY_SHARE
+    energies = yield from within(run.energies(slabs), middle, middle + ENERGY_SHARE)
+    parts = yield from within(run.policies(slabs, energies), middle + ENERGY_SHARE, 1 - AFFINITY_SHARE / 3)
+    last = fit_affinity(
+        "affinity network 3 of 3", image, truth, run.affinity_training, run.affinity_minutes, run.bench,
+        seed=settings.seed, device=str(run.device),
+    )  # fmt: skip
+    net = yield from within(last, 1 - AFFINITY_SHARE / 3, 1.0)
+    figures = {
+        **parts.pop("figures"),
+        "centre_auc": energies.auc,
+        "seed": settings.seed,
+        "minutes": settings.minutes,
+    }
+    model = CelisModel(
         affinity=net.cpu(),
         specs=run.specs,
-        energies=tuple(network.cpu() for network in energies),
+        energies=tuple(energies.of_both),
         voxel_size_nm=run.voxel_size_nm,
-        thresholds={"energy": threshold},
         layout_grid=LAYOUT_GRID,
-        figures={**figures, **curve, "seed": run.settings.seed, "minutes": run.settings.minutes},
+        policy="learned",
+        figures=figures,
         attribution=attribution,
+        **parts,
     )
+    run.bench.clear()
+    return Trained(model, affinities)
+
+
+def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None) -> None:
+    """Refuse a truth from which nothing can be learned, before the long work and not after it."""
+    labelled = truth[supervoxels > 0] if supervoxels is not None else truth
+    objects = np.unique(labelled[labelled > 0])
+    if not len(objects):
+        where = "no voxel that belongs to a supervoxel" if supervoxels is not None else "no voxel at all"
+        raise TrainingError(
+            f"The truth labels {where}, so there is nothing to learn from. "
+            "Check that the volumes show the same place."
+        )
+    if len(objects) == 1:
+        raise TrainingError(
+            f"The truth holds a single object ({objects[0]}), so every merge is right and nothing can be "
+            "learned about wrong ones. Give a volume with several objects."
+        )
 
 
 class _Run:
-    """One training run: settings, specs, device, and the stages."""
+    """One training run: settings, specs, device, workbench, and the stages."""
 
-    def __init__(self, settings: TrainSettings, voxel_size_nm: Triple) -> None:
-        self.settings = settings
-        self.voxel_size_nm = voxel_size_nm
+    def __init__(self, settings: TrainSettings, voxel_size_nm: Triple, bench: Workbench) -> None:
+        self.settings, self.voxel_size_nm, self.bench = settings, voxel_size_nm, bench
         self.specs = paper_specs(seed=settings.seed, voxel_size_nm=voxel_size_nm, strides=STRIDES)
         self.device = choose_device()
+        # Every voxel counts, and the other slab judges: nothing more is held out.
+        self.affinity_training = affinity_training(settings.affinity, voxel_size_nm, holdout=0.0)
+        self.affinity_minutes = settings.minutes * AFFINITY_SHARE / 3
 
-    def affinity_net(
-        self, image: np.ndarray, truth: np.ndarray, stage: str, done: float
-    ) -> Generator[TrainRecord, None, AffinityNet]:
-        """Train one affinity network with a third of the time for all of them."""
-        training = affinity_training(self.settings.affinity, self.voxel_size_nm)
-        minutes = self.settings.minutes * AFFINITY_SHARE / 3
-        records = train_affinity(
-            image, truth, training, seed=self.settings.seed, minutes=minutes, device=str(self.device)
-        )
-        while True:
-            try:
-                record = next(records)
-            except StopIteration as stop:
-                net: AffinityNet = stop.value
-                return net
-            share = min(1.0, record.seconds / (60 * minutes))
-            yield TrainRecord(stage, done + share * AFFINITY_SHARE / 3, {"loss": record.loss})
-
-    def cross_fitted_affinities(
-        self, image: np.ndarray, truth: np.ndarray, bounds: list[slice]
-    ) -> Generator[TrainRecord, None, np.ndarray]:
+    def affinities(self, image: np.ndarray, truth: np.ndarray, bounds: list[slice]) -> Records[np.ndarray]:
         """Predict every slab with a network that was trained on the other one."""
-        affinities = np.empty((3, *image.shape), dtype=np.float32)
-        for place, part in enumerate(bounds):
-            other = bounds[1 - place]
-            done = place * AFFINITY_SHARE / 3
-            net = yield from self.affinity_net(
-                image[other], truth[other], f"affinity network {place + 1} of 3", done
-            )
-            affinities[:, part] = predict_affinities(net, image)[:, part]
-        return affinities
+        return cross_fitted_affinities(
+            image, truth, bounds, self.affinity_training, 2 * self.affinity_minutes, self.bench,
+            seed=self.settings.seed, device=str(self.device),
+        )  # fmt: skip
 
-    def energies(
-        self, slabs: list[Slab]
-    ) -> Generator[TrainRecord, None, tuple[list[EnergyNetwork], dict[str, Any]]]:
-        """Train every spec's network on each slab and on both."""
+    def energies(self, slabs: tuple[Slab, Slab]) -> Records[Energies]:
+        """Train the energy models, and once more along their own runs if that is wanted."""
         rng = np.random.default_rng(self.settings.seed)
-        final: list[EnergyNetwork] = []
-        crossed: list[list[EnergyNetwork]] = [[], []]
-        figures: dict[str, Any] = {"validation_auc": {}}
-        states = [slab.states() for slab in slabs]
-        pool = Pool()
-        for place, spec in enumerate(self.specs):
-            done = 2 * AFFINITY_SHARE / 3 + ENERGY_SHARE * place / len(self.specs)
-            tables = [slab.table(spec, pool) for slab in slabs]
-            features = [slab.features(table, LAYOUT_GRID) for slab, table in zip(slabs, tables, strict=True)]
-            examples = [
-                sample_examples(
-                    table, slab.supervoxels, slab.actions, slab.overlaps, own, power=self.settings.power,
-                    budget=self.settings.examples // 2, rng=rng,
-                )
-                for slab, table, own in zip(slabs, tables, states, strict=True)
-            ]  # fmt: skip
-            epochs, aucs = [], []
-            for fold in range(2):
-                network, records = yield from self._fold(spec, examples, features, fold, done)
-                crossed[fold].append(network)
-                best = min(records, key=lambda record: record.validation_loss)
-                epochs.append(best.epoch + 1)
-                aucs.append(best.validation_auc)
-            figures["validation_auc"][spec.name] = aucs
-            final.append(self._fit_all(spec, examples, features, round(float(np.mean(epochs)))))
-        pool.close()
-        return final, {**figures, "cross_fitted": crossed}
-
-    def _network(self, spec: DescriptorSpec, features: np.ndarray) -> EnergyNetwork:
-        torch.manual_seed(self.settings.seed)
-        network = EnergyNetwork(preset_settings(self.settings.preset, spec.n_bits, features.shape[1]))
-        network.set_feature_scale(torch.from_numpy(features.astype(np.float32)))
-        return network
-
-    def _training(self, **changes: Any) -> EnergyTraining:
-        seconds = 60 * self.settings.minutes * ENERGY_SHARE / len(self.specs) / 3
-        return replace(EnergyTraining(seed=self.settings.seed, seconds=seconds), **changes)
-
-    def _fold(
-        self,
-        spec: DescriptorSpec,
-        examples: list[Examples],
-        features: list[np.ndarray],
-        fold: int,
-        done: float,
-    ) -> Generator[TrainRecord, None, tuple[EnergyNetwork, list[Any]]]:
-        """Train on one slab, stop by the other; the network is for agglomerating the other."""
-        network = self._network(spec, features[fold])
-        records = []
-        for record in train_energy(
-            spec.name, network, examples[fold], features[fold], examples[1 - fold], features[1 - fold],
-            self._training(), self.device,
-        ):  # fmt: skip
-            records.append(record)
-            yield TrainRecord(
-                f"energy of {spec.name}",
-                done,
-                {
-                    "loss": record.loss,
-                    "validation_loss": record.validation_loss,
-                    "auc": record.validation_auc,
-                },
+        n_turns = TURNS if self.settings.minutes >= FULL_MINUTES else 1
+        turns = choose_turns(self.voxel_size_nm, n_turns, rng)
+        views: list[list[View]] = []
+        for slab in slabs:
+            yield TrainRecord("expert", 0.0)
+            scenes = [slab.turned(turn) for turn in turns]
+            views.append(
+                [
+                    View(scene, scene.expert_states(shares))
+                    for scene, shares in zip(scenes, STATE_SHARES, strict=False)
+                ]
             )
-        return network, records
-
-    def _fit_all(
-        self, spec: DescriptorSpec, examples: list[Examples], features: list[np.ndarray], epochs: int
-    ) -> EnergyNetwork:
-        """Train on both slabs for as long as each alone was best."""
-        first = len(features[0])
-        both = Examples(
-            np.concatenate([examples[0].centres, examples[1].centres + first]).astype(np.int32),
-            *(np.concatenate([getattr(e, name) for e in examples]) for name in ("before", "after", "y")),
+        n_rounds = 2 if self.settings.second_round else 1
+        networks = 4 * len(self.specs) * n_rounds
+        plan = EnergyPlan(
+            self.settings.preset,
+            self.settings.examples,
+            self.settings.power,
+            60 * self.settings.minutes * ENERGY_SHARE / networks,
+            self.settings.seed,
         )
-        everything = np.concatenate(features)
-        network = self._network(spec, everything)
-        training = self._training(max_epochs=epochs, patience=epochs)
-        for _ in train_energy(spec.name, network, both, everything, both, everything, training, self.device):
-            pass
-        return network
+        end = 1 / n_rounds
+        first = fit_energies(self.specs, (views[0], views[1]), plan, self.bench, self.device)
+        energies = yield from within(first, 0.0, end)
+        if self.settings.second_round:
+            judged = self._judged(slabs, energies)
+            own = [[*views[fold], self._own_view(one)] for fold, one in enumerate(judged)]
+            again = fit_energies(
+                self.specs, (own[0], own[1]), plan, self.bench, self.device, "second energy of"
+            )
+            energies = yield from within(again, end, 1.0)
+        return energies
 
-    def threshold(
-        self, slabs: list[Slab], crossed: list[list[EnergyNetwork]]
-    ) -> Generator[TrainRecord, None, tuple[float, dict[str, Any]]]:
-        """Agglomerate each slab by networks that never saw it, and choose the best stopping point."""
-        curves: list[Curve] = []
-        for fold, slab in enumerate(reversed(slabs)):
-            yield TrainRecord("threshold", 2 * AFFINITY_SHARE / 3 + ENERGY_SHARE)
-            pool = Pool()
-            features = [slab.features(slab.table(spec, pool), LAYOUT_GRID) for spec in self.specs]
-            pool.close()
-            energy = NetworkEnergy(crossed[fold], features, self.device)
-            with Agglomerator(slab.supervoxels, self.specs, energy) as agglomerator:
-                curves.append(run_curve(agglomerator, slab.overlaps, HIGHEST_SCORE))
-        threshold, scores, vi = best_threshold(curves)
-        thinned = np.unique(np.linspace(0, len(scores) - 1, 200).round().astype(int))
-        return threshold, {
-            "vi_change": float(vi.min()),
-            "threshold_curve": {"threshold": scores[thinned].tolist(), "vi_change": vi[thinned].tolist()},
+    def policies(self, slabs: tuple[Slab, Slab], energies: Energies) -> Records[dict[str, Any]]:
+        """Train the classifier, and choose the thresholds of both policies."""
+        judged = self._judged(slabs, energies)
+        by_energy, energy_curve = yield from within(
+            choose_threshold(judged, (None, None), "threshold of energy"), 0.0, 0.3
+        )
+        training = PolicyTraining(power=self.settings.power, seed=self.settings.seed)
+        classifier, scorers = yield from within(
+            fit_policy(judged, training, self.settings.decisions), 0.3, 0.8
+        )
+        by_classifier, learned_curve = yield from within(
+            choose_threshold(judged, (scorers[1], scorers[0]), "threshold of policy"), 0.8, 1.0
+        )
+        return {
+            "thresholds": {"energy": by_energy, "learned": by_classifier},
+            "classifier": classifier,
+            "figures": {"energy": energy_curve, "learned": learned_curve},
         }
+
+    def _judged(self, slabs: tuple[Slab, Slab], energies: Energies) -> tuple[Judged, Judged]:
+        """Give each slab the energy models of the other one."""
+        first, second = slabs
+        of_first, of_second = energies.of_slab
+        return (
+            Judged.make(first, self.specs, of_second, self.device),
+            Judged.make(second, self.specs, of_first, self.device),
+        )
+
+    def _own_view(self, judged: Judged) -> View:
+        """Follow the energy models on a slab they have not seen, and stop in some states on their way."""
+        with judged.agglomerator(None) as agglomerator:
+            order = [step.action_index for step in agglomerator.steps()]
+        scene = judged.slab.upright
+        return View(scene, scene.states_along(order, (0.5, 0.8, 1.0)))

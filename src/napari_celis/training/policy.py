@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import Overlaps, RunningOverlaps
 from napari_celis.models.policy import PolicyNetwork, PolicySettings
+from napari_celis.training.records import Records, TrainRecord
 
 HIGHEST_SCORE = 3.0
 """Log-odds up to which single decisions are asked for; beyond, whole states are enough."""
@@ -25,14 +26,18 @@ class PolicyExamples:
     features: np.ndarray
     """What the policy sees, float32 (n, F)."""
     change: np.ndarray
-    """Change of the variation of information in bits, float64 (n,); never 0."""
+    """Change of the variation of information in bits, float64 (n,)."""
 
+    def known(self) -> PolicyExamples:
+        """Leave out the actions that change nothing, because the truth knows nothing there."""
+        return PolicyExamples(self.features[self.change != 0], self.change[self.change != 0])
 
-def join_examples(parts: Sequence[PolicyExamples]) -> PolicyExamples:
-    """Put examples together."""
-    return PolicyExamples(
-        np.concatenate([part.features for part in parts]), np.concatenate([part.change for part in parts])
-    )
+    @classmethod
+    def join(cls, parts: Sequence[PolicyExamples]) -> PolicyExamples:
+        """Put examples together."""
+        return cls(
+            np.concatenate([part.features for part in parts]), np.concatenate([part.change for part in parts])
+        )
 
 
 class TruthAlong:
@@ -67,8 +72,21 @@ class TruthAlong:
         return i
 
 
+def state_examples(agglomerator: Agglomerator, along: TruthAlong) -> PolicyExamples:
+    """Describe every action that greedy may take now."""
+    rows = np.flatnonzero(agglomerator.available())
+    return PolicyExamples(
+        agglomerator.policy_features(rows), np.array([along.change(int(row)) for row in rows])
+    ).known()
+
+
 def visit(
-    agglomerator: Agglomerator, overlaps: Overlaps, *, own_mistakes: bool, snapshot_every: int = 100
+    agglomerator: Agglomerator,
+    along: TruthAlong,
+    *,
+    own_mistakes: bool,
+    most: int = 20_000,
+    snapshot_every: int = 100,
 ) -> PolicyExamples:
     """Agglomerate by the current policy and collect what it has to decide on its way.
 
@@ -76,42 +94,38 @@ def visit(
     ----------
     agglomerator : Agglomerator
         With a policy; it is left in the state where the run ended.
-    overlaps : Overlaps
-        Of its supervoxels with the truth.
+    along : TruthAlong
+        The truth, in the same state.
     own_mistakes : bool
         Whether wrong merges that the policy believes in (score below 0) are made too, so that it learns what
         to do after them; otherwise the truth forbids them.
+    most : int
+        Single decisions after which the run ends.
     snapshot_every : int
-        Steps between states of which every action is an example.
+        Merges between states of which every action is an example.
     """
-    along = TruthAlong(agglomerator, overlaps)
     ids, actions = agglomerator.supervoxels.ids, agglomerator.actions
-    features, changes = [], []
     refused = np.full(len(actions), np.nan)
-    n_steps = 0
-    while True:
+    examples = [state_examples(agglomerator, along)]
+    n_merges = 0
+    for _ in range(most):
         scores = agglomerator.scores()
-        available = agglomerator.available()
-        if n_steps % snapshot_every == 0:
-            rows = np.flatnonzero(available)
-            features.append(agglomerator.policy_features(rows))
-            changes.append(np.array([along.change(int(row)) for row in rows]))
-            n_steps += 1
-        queue = np.where(available & (scores != refused), scores, np.inf)
+        queue = np.where(agglomerator.available() & (scores != refused), scores, np.inf)
         action = int(queue.argmin()) if len(queue) else -1
         if action < 0 or queue[action] > HIGHEST_SCORE:
             break
         change = along.change(action)
-        features.append(agglomerator.policy_features(np.array([action])))
-        changes.append(np.array([change]))
+        features = agglomerator.policy_features(np.array([action]))
+        examples.append(PolicyExamples(features, np.array([change])))
         if change < 0 or (own_mistakes and scores[action] < 0):
             agglomerator.merge(int(ids[actions.u[action]]), int(ids[actions.v[action]]))
             along.join(action)
-            n_steps += 1
+            n_merges += 1
+            if n_merges % snapshot_every == 0:
+                examples.append(state_examples(agglomerator, along))
         else:
             refused[action] = scores[action]
-    found = np.concatenate(changes)
-    return PolicyExamples(np.concatenate(features)[found != 0], found[found != 0])
+    return PolicyExamples.join(examples).known()
 
 
 @dataclass(frozen=True)
@@ -121,30 +135,21 @@ class PolicyTraining:
     power: float = 0.5
     """Examples weigh |change of error| to this power."""
     epochs: int = 30
+    steps: int = 2000
+    """Many examples get fewer epochs, so that there are no more steps than this."""
     batch: int = 512
     learning_rate: float = 2e-3
     weight_decay: float = 1e-3
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class PolicyRecord:
-    """One epoch."""
-
-    epoch: int
-    loss: float
-    seconds: float
-
-
-def train_policy(
-    examples: PolicyExamples, settings: PolicyTraining | None = None
-) -> Iterator[PolicyRecord | PolicyNetwork]:
-    """Fit a classifier; the last thing yielded is the network.
+def train_policy(examples: PolicyExamples, settings: PolicyTraining | None = None) -> Records[PolicyNetwork]:
+    """Fit a classifier; `network = yield from train_policy(...)` gets the result.
 
     Parameters
     ----------
     examples : PolicyExamples
-        From `visit`.
+        From `state_examples` and `visit`.
     settings : PolicyTraining, optional
         How.
     """
@@ -167,17 +172,17 @@ def train_policy(
         network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
     n_batches = max(1, len(target) // settings.batch)
+    n_epochs = max(1, min(settings.epochs, settings.steps // n_batches))
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, settings.learning_rate, total_steps=settings.epochs * n_batches
+        optimiser, settings.learning_rate, total_steps=n_epochs * n_batches
     )
-    begin = time.monotonic()
     network.train()
-    for epoch in range(settings.epochs):
+    for epoch in range(n_epochs):
         losses = []
         for chosen in np.array_split(rng.permutation(len(target)), n_batches):
             own = torch.from_numpy(chosen)
             odds = network(features[own])
-            each = torch.nn.functional.binary_cross_entropy_with_logits(
+            each = functional.binary_cross_entropy_with_logits(
                 odds, target[own].expand_as(odds), reduction="none"
             )
             loss = (each * weights[own]).mean()
@@ -186,5 +191,5 @@ def train_policy(
             optimiser.step()
             schedule.step()
             losses.append(float(loss.detach()))
-        yield PolicyRecord(epoch, float(np.mean(losses)), time.monotonic() - begin)
-    yield network.eval()
+        yield TrainRecord("policy", (epoch + 1) / n_epochs, {"loss": float(np.mean(losses))})
+    return network.eval()

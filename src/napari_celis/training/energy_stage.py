@@ -1,0 +1,206 @@
+"""The energy models of a training run: per spec one for each slab, used on the other, and one for both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from napari_celis.core.descriptors import DescriptorSpec
+from napari_celis.core.parallel import Pool
+from napari_celis.models.energy import EnergyNetwork, Preset, preset_settings
+from napari_celis.models.features import CentreFeatures
+from napari_celis.training.energy import EnergyRecord, EnergyTraining, train_energy
+from napari_celis.training.examples import Examples, join_examples, sample_examples
+from napari_celis.training.folds import Scene
+from napari_celis.training.records import Records, TrainRecord
+from napari_celis.training.workbench import Workbench
+
+LAYOUT_GRID = 5
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A slab in one orientation, with states to draw examples from."""
+
+    scene: Scene
+    states: Sequence[np.ndarray]
+    """Actions taken in each state, bool (A,)."""
+
+
+@dataclass(frozen=True)
+class EnergyPlan:
+    """What the energy models of a run have in common."""
+
+    preset: Preset
+    examples: int
+    """Per spec and slab."""
+    power: float
+    seconds: float
+    """For one network."""
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Energies:
+    """Networks of all specs."""
+
+    of_slab: tuple[list[EnergyNetwork], list[EnergyNetwork]]
+    """Trained on the first slab alone, and on the second alone."""
+    of_both: list[EnergyNetwork]
+    auc: dict[str, list[float]]
+    """Per spec, how well single centres of the other slab tell right from wrong."""
+
+
+def fit_energies(
+    specs: Sequence[DescriptorSpec],
+    views: tuple[Sequence[View], Sequence[View]],
+    plan: EnergyPlan,
+    bench: Workbench,
+    device: torch.device,
+    stage: str = "energy of",
+) -> Records[Energies]:
+    """Train the networks of every spec.
+
+    Parameters
+    ----------
+    specs : sequence of DescriptorSpec
+        One network each.
+    views : two sequences of View
+        Of the first slab, and of the second.
+    plan : EnergyPlan
+        Sizes and time.
+    bench : Workbench
+        Keeps the networks of each finished spec.
+    device : torch.device
+        Where to train.
+    stage : str
+        How the stages are called, before the name of the spec.
+    """
+    energies = Energies(([], []), [], {})
+    for place, spec in enumerate(specs):
+        part = f"{stage} {spec.name}"
+        kept = bench.load(part)
+        if kept is None:
+            networks, facts = yield from _fit_spec(
+                spec, views, plan, device, part, place / len(specs), len(specs)
+            )
+            bench.keep(part, _tensors(networks), facts)
+        else:
+            facts = kept[1]
+            networks = _networks(plan, spec, kept[0], facts)
+        for own, network in zip((*energies.of_slab, energies.of_both), networks, strict=True):
+            own.append(network.cpu().eval())
+        energies.auc[spec.name] = facts["auc"]
+    return energies
+
+
+def _fit_spec(
+    spec: DescriptorSpec,
+    views: tuple[Sequence[View], Sequence[View]],
+    plan: EnergyPlan,
+    device: torch.device,
+    part: str,
+    begin: float,
+    n_specs: int,
+) -> Records[tuple[list[EnergyNetwork], dict[str, Any]]]:
+    """Train the three networks of one spec."""
+    yield TrainRecord(part, begin)
+    rng = np.random.default_rng(plan.seed)
+    data = [_examples(spec, own, plan, rng) for own in views]
+    training = EnergyTraining(seed=plan.seed, seconds=plan.seconds)
+    networks, epochs, auc = [], [], []
+    for fold in range(2):
+        (fit, features), (held_out, held_out_features) = data[fold], data[1 - fold]
+        network = _new_network(plan, spec, features)
+        best: EnergyRecord | None = None
+        for record in train_energy(
+            spec.name, network, fit, features, held_out, held_out_features, training, device
+        ):
+            best = record if best is None or record.validation_loss < best.validation_loss else best
+            yield TrainRecord(
+                part,
+                begin + (fold + min(1.0, record.seconds / plan.seconds)) / 3 / n_specs,
+                {
+                    "loss": record.loss,
+                    "validation_loss": record.validation_loss,
+                    "auc": record.validation_auc,
+                },
+            )
+        assert best is not None
+        networks.append(network)
+        epochs.append(best.epoch + 1)
+        auc.append(best.validation_auc)
+    both, features = join_data(data)
+    network = _new_network(plan, spec, features)
+    # There is nothing left to stop by: as many epochs as each slab alone needed.
+    n_epochs = max(1, round(float(np.mean(epochs))))
+    training = replace(training, max_epochs=n_epochs, patience=n_epochs, seconds=2 * plan.seconds)
+    little = Examples(both.centres[:1], both.before[:1], both.after[:1], both.y[:1])
+    for record in train_energy(
+        spec.name, network, both, features, little, features, training, device, keep_best=False
+    ):
+        done = begin + (2 + (record.epoch + 1) / n_epochs) / 3 / n_specs
+        yield TrainRecord(part, done, {"loss": record.loss})
+    return [*networks, network], {"auc": auc, "epochs": epochs, "n_features": features.layout.shape[1]}
+
+
+def _examples(
+    spec: DescriptorSpec, views: Sequence[View], plan: EnergyPlan, rng: np.random.Generator
+) -> tuple[Examples, CentreFeatures]:
+    """Draw the examples of one slab from all its views."""
+    data = []
+    pool = Pool()
+    for view in views:
+        scene = view.scene
+        table = scene.table(spec, pool)
+        examples = sample_examples(
+            table, scene.supervoxels, scene.actions, scene.overlaps, view.states,
+            budget=plan.examples // len(views), power=plan.power, rng=rng,
+        )  # fmt: skip
+        data.append((examples, scene.features(spec, LAYOUT_GRID)))
+    pool.close()
+    return join_data(data)
+
+
+def join_data(
+    data: Sequence[tuple[Examples, CentreFeatures]],
+) -> tuple[Examples, CentreFeatures]:
+    """Put examples of several tilings together, with the features of all their centres."""
+    first = np.cumsum([0, *(len(features) for _, features in data)])
+    examples = join_examples([examples for examples, _ in data], first[:-1].tolist())
+    return examples, CentreFeatures.join([features for _, features in data])
+
+
+def _new_network(plan: EnergyPlan, spec: DescriptorSpec, features: CentreFeatures) -> EnergyNetwork:
+    """Make a network with fresh weights."""
+    torch.manual_seed(plan.seed)
+    network = EnergyNetwork(preset_settings(plan.preset, spec.n_bits, features.layout.shape[1]))
+    network.set_feature_scale(torch.from_numpy(features.layout.astype(np.float32)))
+    return network
+
+
+def _tensors(networks: Sequence[EnergyNetwork]) -> dict[str, torch.Tensor]:
+    """Name the weights of several networks."""
+    return {
+        f"{place}.{name}": tensor
+        for place, network in enumerate(networks)
+        for name, tensor in network.state_dict().items()
+    }
+
+
+def _networks(
+    plan: EnergyPlan, spec: DescriptorSpec, tensors: dict[str, torch.Tensor], facts: dict[str, Any]
+) -> list[EnergyNetwork]:
+    """Put networks together again."""
+    networks = []
+    for place in range(3):
+        network = EnergyNetwork(preset_settings(plan.preset, spec.n_bits, facts["n_features"]))
+        prefix = f"{place}."
+        own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+        network.load_state_dict(own)
+        networks.append(network)
+    return networks

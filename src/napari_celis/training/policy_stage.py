@@ -1,0 +1,158 @@
+"""The learned policy of a training run, and the thresholds of both policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.descriptors import DescriptorSpec
+from napari_celis.core.policy import Policy, Scorer
+from napari_celis.models.energy import EnergyNetwork
+from napari_celis.models.evaluator import NetworkEnergy
+from napari_celis.models.policy import NetworkScorer, PolicyNetwork
+from napari_celis.training.energy_stage import LAYOUT_GRID
+from napari_celis.training.folds import Slab
+from napari_celis.training.policy import (
+    PolicyExamples,
+    PolicyTraining,
+    TruthAlong,
+    state_examples,
+    train_policy,
+    visit,
+)
+from napari_celis.training.records import Records, TrainRecord, within
+from napari_celis.training.threshold import Curve, best_threshold, run_curve
+
+HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
+"""Runs that look for the threshold go on up to these scores: one centre of the densest lattice; 2 % right."""
+CURVE_POINTS = 200
+
+
+class Undecided:
+    """Scores everything alike, to look at the first state before anything was learned."""
+
+    def scores(self, features: np.ndarray) -> np.ndarray:
+        """Return zeros."""
+        return np.zeros(len(features))
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A slab with energies that never saw it."""
+
+    slab: Slab
+    specs: tuple[DescriptorSpec, ...]
+    energy: NetworkEnergy
+
+    @classmethod
+    def make(
+        cls,
+        slab: Slab,
+        specs: tuple[DescriptorSpec, ...],
+        networks: Sequence[EnergyNetwork],
+        device: torch.device,
+    ) -> Judged:
+        """Compute the features of a slab."""
+        features = [slab.upright.features(spec, LAYOUT_GRID) for spec in specs]
+        return cls(slab, specs, NetworkEnergy(networks, features, device))
+
+    def agglomerator(self, scorer: Scorer | None) -> Agglomerator:
+        """Start over, ordered by energy or by a scorer."""
+        policy = None if scorer is None else Policy(scorer, self.slab.contacts)
+        return Agglomerator(self.slab.upright.supervoxels, self.specs, self.energy, policy=policy)
+
+    def first_examples(self) -> PolicyExamples:
+        """Describe all actions before anything is merged."""
+        with self.agglomerator(Undecided()) as agglomerator:
+            return state_examples(agglomerator, self._along(agglomerator))
+
+    def visited(self, scorer: Scorer, *, own_mistakes: bool, most: int) -> PolicyExamples:
+        """Follow a policy and collect what it decides on."""
+        with self.agglomerator(scorer) as agglomerator:
+            return visit(agglomerator, self._along(agglomerator), own_mistakes=own_mistakes, most=most)
+
+    def curve(self, scorer: Scorer | None) -> Curve:
+        """Run far beyond any sensible threshold and note the error after each step."""
+        with self.agglomerator(scorer) as agglomerator:
+            highest = HIGHEST_ENERGY if scorer is None else HIGHEST_ODDS
+            return run_curve(agglomerator, self.slab.upright.overlaps, highest)
+
+    def _along(self, agglomerator: Agglomerator) -> TruthAlong:
+        return TruthAlong(agglomerator, self.slab.upright.overlaps)
+
+
+def fit_policy(
+    judged: tuple[Judged, Judged], settings: PolicyTraining, most: int
+) -> Records[tuple[PolicyNetwork, list[Scorer]]]:
+    """Learn from the first state of both slabs, then along two agglomerations of each.
+
+    Each slab is agglomerated by the policy of the other one, as a new volume would be: first the truth
+    forbids wrong merges, then they are made. No run goes beyond `most` decisions.
+
+    Returns
+    -------
+    network : PolicyNetwork
+        Of both slabs.
+    scorers : list of Scorer
+        Of each slab alone.
+    """
+    examples = [[one.first_examples()] for one in judged]
+    for place, own_mistakes in enumerate((False, True)):
+        scorers = yield from _scorers(examples, settings, 0.4 * place)
+        for fold, one in enumerate(judged):
+            yield TrainRecord("policy", 0.4 * place + 0.1 + 0.15 * fold)
+            examples[fold].append(one.visited(scorers[1 - fold], own_mistakes=own_mistakes, most=most))
+    scorers = yield from _scorers(examples, settings, 0.8)
+    everything = PolicyExamples.join(examples[0] + examples[1])
+    network = yield from within(train_policy(everything, settings), 0.9, 1.0)
+    return network, scorers
+
+
+def _scorers(
+    examples: Sequence[Sequence[PolicyExamples]], settings: PolicyTraining, begin: float
+) -> Records[list[Scorer]]:
+    """Train one classifier per slab."""
+    scorers: list[Scorer] = []
+    for fold, own in enumerate(examples):
+        low = begin + 0.05 * fold
+        network = yield from within(train_policy(PolicyExamples.join(own), settings), low, low + 0.05)
+        scorers.append(NetworkScorer(network))
+    return scorers
+
+
+def choose_threshold(
+    judged: tuple[Judged, Judged], scorers: Sequence[Scorer | None], stage: str
+) -> Records[tuple[float, dict[str, Any]]]:
+    """Agglomerate each slab by what never saw it, and choose the best stopping point.
+
+    Parameters
+    ----------
+    judged : two Judged
+        The slabs.
+    scorers : two Scorer
+        What to order the first slab by, and the second; None goes by energy.
+    stage : str
+        What to call it.
+
+    Returns
+    -------
+    threshold : float
+        Where both runs together have the lowest error.
+    curve : dict
+        The change of the variation of information there, and over all thresholds.
+    """
+    curves = []
+    for place, (one, scorer) in enumerate(zip(judged, scorers, strict=True)):
+        yield TrainRecord(stage, place / 2)
+        curves.append(one.curve(scorer))
+    threshold, scores, vi = best_threshold(curves)
+    thinned = np.unique(np.linspace(0, len(scores) - 1, CURVE_POINTS).round().astype(int))
+    return threshold, {
+        "vi_change": float(vi.min()),
+        "threshold_curve": {"threshold": scores[thinned].tolist(), "vi_change": vi[thinned].tolist()},
+    }

@@ -1,0 +1,113 @@
+"""Finished parts of a training run on disk, so that an interrupted run can be taken up where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from napari_celis.core.errors import TrainingError
+
+DESCRIPTION = "training.json"
+
+Kept = tuple[dict[str, Tensor], dict[str, Any]]
+"""Named tensors, and plain JSON."""
+
+
+def fingerprint(settings: Mapping[str, Any], *arrays: np.ndarray | None) -> str:
+    """Identify settings and data: a run may be taken up only with the same ones."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    for array in arrays:
+        digest.update(b"none" if array is None else f"{array.dtype}{array.shape}".encode())
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+class Workbench:
+    """A folder with one safetensors file per finished part; without a folder nothing is kept.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Made when the first part is kept.
+    identity : str
+        From `fingerprint`.
+    resume : bool
+        Take up what is there; otherwise it is thrown away.
+    """
+
+    def __init__(self, folder: Path | None, identity: str, *, resume: bool) -> None:
+        self._folder, self._identity = folder, identity
+        if folder is None or not folder.exists():
+            return
+        if not resume:
+            self.clear()
+        elif self._read_identity(folder) != identity:
+            raise TrainingError(
+                f"The unfinished training in {folder} was of other data or settings. "
+                "Give the same ones again, or leave out --resume to begin anew."
+            )
+
+    def load(self, part: str) -> Kept | None:
+        """Return what was kept of a part, or None."""
+        path = self._path(part)
+        if path is None or not path.is_file():
+            return None
+        try:
+            with safe_open(path, framework="pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                facts = json.loads((file.metadata() or {})["facts"])
+        except (SafetensorError, OSError, ValueError, KeyError) as error:
+            raise TrainingError(
+                f"{path} is damaged ({error}). Leave out --resume to begin the training anew."
+            ) from error
+        return tensors, facts
+
+    def keep(self, part: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Write a part under a temporary name, then rename."""
+        path = self._path(part)
+        if path is None:
+            return
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True)
+            (path.parent / DESCRIPTION).write_text(json.dumps({"identity": self._identity}))
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+            save_file(whole or {"nothing": torch.zeros(1)}, temporary, {"facts": json.dumps(dict(facts))})
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def drop(self, part: str) -> None:
+        """Forget a part that is no longer needed."""
+        path = self._path(part)
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _path(self, part: str) -> Path | None:
+        return None if self._folder is None else self._folder / f"{part}.safetensors"
+
+    @staticmethod
+    def _read_identity(folder: Path) -> str | None:
+        try:
+            identity: str = json.loads((folder / DESCRIPTION).read_text())["identity"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return identity
