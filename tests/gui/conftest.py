@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+from models.small import small_model
+from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.core.volume import Volume
+from napari_celis.models.apply import affinities_of, agglomerator_of
+
+SHAPE = (12, 20, 20)
+VOXEL_NM = (10.0, 10.0, 10.0)
+
+
+def block_labels() -> np.ndarray:
+    """Cut the small volume into 3 × 4 × 4 blocks with large ids."""
+    z, y, x = (np.arange(size) // step for size, step in zip(SHAPE, (4, 5, 5), strict=True))
+    return (1 + x + 4 * y[:, None] + 16 * z[:, None, None]).astype(np.uint64) + (1 << 33)
+
+
+def small_volumes() -> dict[str, Volume]:
+    """Make an image, supervoxels and a truth of two objects, all of one small shape."""
+    rng = np.random.default_rng(0)
+    labels = block_labels()
+    image = rng.integers(60, 200, SHAPE).astype(np.uint8)
+    truth = np.broadcast_to((1 + (np.arange(20) >= 10)).astype(np.uint64), SHAPE).copy()
+    volumes = {"image": image, "supervoxels": labels, "truth": truth}
+    return {role: Volume(data, VOXEL_NM, name=role) for role, data in volumes.items()}
+
+
+def small_agglomerator():
+    """Make an agglomerator of the small volume; takes about a second."""
+    model, volumes = small_model(), small_volumes()
+    supervoxels = Supervoxels.from_labels(volumes["supervoxels"].read())
+    return agglomerator_of(model, supervoxels, affinities_of(model, volumes["image"].read()))
 
 
 @pytest.fixture

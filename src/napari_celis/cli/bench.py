@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, write_json
 
-GOALS = {
+if TYPE_CHECKING:
+    import numpy as np
+
+    from napari_celis.bench.peers import PeerData
+
+GOALS: dict[str, tuple[str, float | None]] = {
     "score_error": ("≤", 1e-5),
     "evaluations_vs_lower_bound": ("≤", 0.33),
     "lookups_vs_paper": ("≤", 0.05),
@@ -20,13 +26,28 @@ GOALS = {
     "step_p95_ms": ("<", 50.0),
     "undo_p95_ms": ("<", 10.0),
     "peak_gb": ("≤", 4.0),
+    "agglomerate_vs_waterz": ("", None),
+    "agglomerate_vs_forest": ("≤", 1.0),
+    "vi_vs_best_baseline": ("≤", 0.8),
 }
+PEERS = ("agglomerate_vs_waterz", "agglomerate_vs_forest", "vi_vs_best_baseline")
+"""Figures that need an image, its truth and a model."""
 
 
 @app.command()
 def bench(
     supervoxels: Annotated[
         str | None, typer.Option(metavar="V", help="Labels to measure on; the bundled sample by default.")
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option(metavar="V", help="Its image, for the comparison with other methods.")
+    ] = None,
+    truth: Annotated[
+        str | None, typer.Option(metavar="V", help="Its true segmentation, for the same.")
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="For the same: a model that has not seen the last third of it."),
     ] = None,
     only: Annotated[str | None, typer.Option(metavar="KEY", help="Measure this figure alone.")] = None,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Greedy steps per benchmark.")] = 300,
@@ -59,11 +80,44 @@ def bench(
     data = measures.BenchData(volume.name, read_labels(volume), steps)
     wanted = [only] if only else list(GOALS)
     figures: dict[str, float] = {}
-    for measure in tqdm(list(dict.fromkeys(measure_of[key] for key in wanted)), unit="benchmark"):
+    for measure in tqdm(
+        list(dict.fromkeys(measure_of[key] for key in wanted if key in measure_of)), unit="benchmark"
+    ):
         figures |= measure(data)
+    if set(wanted) & set(PEERS):
+        peers = _peer_data(data.supervoxels, supervoxels, image, truth, model)
+        if peers is None:
+            typer.echo(
+                "Nothing was compared with other methods: give --image, --truth and --model too.", err=True
+            )
+        else:
+            from napari_celis.bench.peers import measure_peers
+
+            figures |= measure_peers(peers)
     shape = " × ".join(str(size) for size in data.supervoxels.shape)
     typer.echo(f"Measured on {data.name}, {shape} voxels, {steps} steps.")
     for key, value in figures.items():
         sign, goal = GOALS.get(key, ("", None))
         typer.echo(f"{key:<28}{value:>12.4g}" + (f"   goal {sign} {goal:g}" if goal is not None else ""))
     write_json(json, {**figures, "data": data.name, "shape": list(data.supervoxels.shape), "steps": steps})
+
+
+def _peer_data(
+    labels: np.ndarray, supervoxels: str | None, image: str | None, truth: str | None, model: Path | None
+) -> PeerData | None:
+    """Collect what the comparison needs: the sample and its model, or what was given; None without one."""
+    from napari_celis.bench.peers import PeerData
+    from napari_celis.io.samples import bundled_models, sample_volumes
+    from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
+    from napari_celis.models.checkpoint import load_model
+
+    if supervoxels is None:
+        volumes, path = sample_volumes(), model or bundled_models().get("phantom")
+    elif image is not None and truth is not None:
+        volumes, path = {"image": open_volume(image), "truth": open_volume(truth)}, model
+    else:
+        return None
+    if path is None:
+        return None
+    require_same_shape(**{name: volumes[name] for name in ("image", "truth")})
+    return PeerData(read_image(volumes["image"]), read_labels(volumes["truth"]), labels, load_model(path))

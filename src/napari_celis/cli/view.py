@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,8 +15,11 @@ def view(
     image: Annotated[str | None, typer.Argument(metavar="[V]", help="Image, as path[:dataset].")] = None,
     supervoxels: Annotated[str | None, typer.Option(metavar="V", help="Oversegmentation.")] = None,
     truth: Annotated[str | None, typer.Option(metavar="V", help="True segmentation.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Model file made by celis train.")
+    ] = None,
 ) -> None:
-    """Open the viewer with these volumes as layers."""
+    """Open the viewer with these volumes as layers, and the panel."""
     from napari_celis.core.errors import CelisError
     from napari_celis.gui.display import has_display, require_qt
 
@@ -25,11 +29,11 @@ def view(
             "`celis info` and `celis evaluate` work without one."
         )
     require_qt()
-    from napari_celis.gui.viewing import open_viewer, run
+    from napari_celis.gui.viewing import dock_panel, open_viewer, run
     from napari_celis.io.volumes import open_volume, require_same_shape
 
     paths = {"image": image, "supervoxels": supervoxels, "truth": truth}
     volumes = {role: open_volume(path) for role, path in paths.items() if path is not None}
     require_same_shape(**volumes)
-    open_viewer(volumes)
+    dock_panel(open_viewer(volumes), model)
     run()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from napari_celis.gui.layers import LayerData, volume_to_layer
-from napari_celis.gui.viewing import KINDS, LOOKS
+from napari_celis.gui.layers import KINDS, LOOKS, LayerData, volume_to_layer
 from napari_celis.io.samples import sample_volumes
 
 

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pint
+from napari.layers import Labels, Layer
 
-from napari_celis.core.errors import VolumeError
+from napari_celis.core.errors import CelisError, VolumeError
 from napari_celis.core.volume import Volume, as_labels, as_triple
+from napari_celis.gui.live_labels import LiveLabels
 from napari_celis.io.blocks import Kind
+from napari_celis.io.targets import split_target
 
 LayerData = tuple[Any, dict[str, Any], str]
 
 AXES = ("z", "y", "x")
+
+KINDS: dict[str, Kind] = {"image": "image", "truth": "labels", "supervoxels": "labels"}
+"""Layers by role, from the lowest to the highest."""
+
+# The truth waits to be switched on: two sets of colours at once cannot be told apart.
+LOOKS: dict[str, dict[str, Any]] = {
+    "image": {"interpolation2d": "linear"},
+    "truth": {"opacity": 0.3, "visible": False},
+    "supervoxels": {"opacity": 0.3},
+}
 
 
 def volume_to_layer(volume: Volume, kind: Kind, coarser: Sequence[Volume] = ()) -> LayerData:
@@ -41,7 +56,12 @@ def volume_to_layer(volume: Volume, kind: Kind, coarser: Sequence[Volume] = ()) 
         "units": ("nm", "nm", "nm"),
         "axis_labels": AXES,
         "metadata": {
-            "celis": {"voxel_size_nm": volume.voxel_size_nm, "offset_nm": volume.offset_nm, "kind": kind}
+            "celis": {
+                "voxel_size_nm": volume.voxel_size_nm,
+                "offset_nm": volume.offset_nm,
+                "kind": kind,
+                "source": volume.name,
+            }
         },
         "multiscale": bool(coarser),
     }
@@ -96,18 +116,71 @@ def _require_upright(name: str, settings: Mapping[str, Any]) -> None:
 
 def _nanometres(name: str, units: Sequence[Any] | None) -> np.ndarray:
     """Return the length of one unit of each axis."""
-    registry = pint.get_application_registry()
-    return np.array([_in_nanometres(name, registry.Quantity(1, unit)) for unit in units or ("nm",) * 3])
+    return np.array([_in_nanometres(name, unit) for unit in units or ("nm",) * 3])
 
 
-def _in_nanometres(name: str, quantity: Any) -> float:
-    if quantity.units == quantity._REGISTRY.pixel:
-        return 1.0
+def _in_nanometres(name: str, unit: Any) -> float:
     try:
-        # Rounded because pint makes 999.9999999999999 nm of a micrometre.
-        return float(f"{quantity.to('nm').magnitude:.12g}")
+        return _length_nm(unit)
     except pint.DimensionalityError as error:
         raise VolumeError(
-            f"The layer `{name}` is measured in {quantity.units:~}, which is no length. "
+            f"The layer `{name}` is measured in {pint.Unit(unit):~}, which is no length. "
             "Set its units to nm or µm before saving."
         ) from error
+
+
+@cache
+def _length_nm(unit: Any) -> float:
+    """Convert a unit; remembered, for pint takes milliseconds and every change of a layer asks."""
+    registry = pint.get_application_registry()
+    quantity = registry.Quantity(1, unit)
+    if quantity.units == registry.pixel:
+        return 1.0
+    # Rounded because pint makes 999.9999999999999 nm of a micrometre.
+    return float(f"{quantity.to('nm').magnitude:.12g}")
+
+
+def labels_layer_like(labels: np.ndarray, like: Layer, name: str) -> Labels:
+    """Make a labels layer that lies exactly over another layer."""
+    return Labels(labels, name=name, opacity=0.3, **_place_of(like))
+
+
+def segmentation_layer(live: LiveLabels, like: Layer) -> Labels:
+    """Make the layer that shows a run as it goes; it cannot be painted on.
+
+    Parameters
+    ----------
+    live : LiveLabels
+        Change its `lut` and refresh the layer to recolour it.
+    like : Layer
+        The supervoxels, or another layer of the same shape; gives scale, position and units.
+    """
+    layer = Labels(live, name="segmentation", opacity=0.4, **_place_of(like))
+    layer.metadata["celis"] = {"kind": "labels", "is_live": True}
+    layer.editable = False
+    return layer
+
+
+def _place_of(layer: Layer) -> dict[str, Any]:
+    """Collect what places a layer in the world."""
+    return {
+        "scale": layer.scale,
+        "translate": layer.translate,
+        "rotate": layer.rotate,
+        "shear": layer.shear,
+        "affine": layer.affine,
+        "units": layer.units,
+        "axis_labels": layer.axis_labels,
+    }
+
+
+def source_of(layer: Layer | None, placeholder: str) -> str:
+    """Tell the path[:dataset] that a layer was opened from, or a placeholder."""
+    if layer is None:
+        return placeholder
+    source = layer.metadata.get("celis", {}).get("source", "")
+    try:
+        is_stored = bool(source) and Path(split_target(source).path).exists()
+    except CelisError:
+        is_stored = False
+    return source if is_stored else str(layer.source.path or placeholder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import napari
 from napari import Viewer
@@ -13,20 +12,11 @@ from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
 from napari_celis.core.volume import Volume, require_label_type
-from napari_celis.gui.layers import volume_to_layer
-from napari_celis.io.blocks import Kind
-
-KINDS: dict[str, Kind] = {"image": "image", "truth": "labels", "supervoxels": "labels"}
-"""Layers by role, from the lowest to the highest."""
-
-# The truth waits to be switched on: two sets of colours at once cannot be told apart.
-LOOKS: dict[str, dict[str, Any]] = {
-    "image": {"interpolation2d": "linear"},
-    "truth": {"opacity": 0.3, "visible": False},
-    "supervoxels": {"opacity": 0.3},
-}
+from napari_celis.gui.layers import KINDS, LOOKS, volume_to_layer
+from napari_celis.gui.panel import CelisPanel
 
 SETTLE_MS = 1500
+PANEL_NAME = "CELIS"
 
 
 def open_viewer(volumes: Mapping[str, Volume], size: tuple[int, int] | None = None) -> Viewer:
@@ -51,6 +41,15 @@ def open_viewer(volumes: Mapping[str, Volume], size: tuple[int, int] | None = No
     QApplication.processEvents()
     viewer.reset_view(margin=0.02)
     return viewer
+
+
+def dock_panel(viewer: Viewer, model: Path | None = None) -> CelisPanel:
+    """Dock the panel at the right of a window, with a model chosen."""
+    panel = CelisPanel(viewer)
+    viewer.window.add_dock_widget(panel, name=PANEL_NAME, area="right")
+    if model is not None:
+        panel.workspace.choose_model(model)
+    return panel
 
 
 def _as_layer(role: str, volume: Volume) -> Layer:

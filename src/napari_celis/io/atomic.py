@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from napari_celis.core.errors import VolumeError
@@ -42,7 +42,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
             _flush_to_disk(temporary)
             temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        # The folder may be no folder at all; the reason is on its way to the user already.
+        with suppress(OSError):
+            temporary.unlink()
 
 
 @contextmanager

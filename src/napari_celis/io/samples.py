@@ -50,3 +50,8 @@ def sample_volumes() -> dict[str, Volume]:
 
     path = sample_folder() / FILE_NAME
     return {name: open_volume(f"{path}:{dataset}") for name, dataset in DATASETS.items()}
+
+
+def bundled_models() -> dict[str, Path]:
+    """List the model files that come with the package, by name."""
+    return {path.stem: path for path in sorted((sample_folder() / "models").glob("*.safetensors"))}

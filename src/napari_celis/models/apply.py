@@ -99,12 +99,12 @@ def agglomerator_of(
         supervoxels,
         model.specs,
         energy,
-        policy=_policy_of(model, policy or model.policy, supervoxels, affinities),
+        policy=policy_of(model, policy or model.policy, supervoxels, affinities),
         progress=progress,
     )
 
 
-def _policy_of(
+def policy_of(
     model: CelisModel, name: PolicyName, supervoxels: Supervoxels, affinities: np.ndarray
 ) -> Policy | None:
     """Make the policy of a volume; None is the plain sum of energy changes."""

@@ -156,7 +156,8 @@ def load_model(path: str | os.PathLike[str]) -> CelisModel:
         raise ModelError(f"{path} cannot be used: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:
         raise ModelError(
-            f"{path} is damaged: its description and its weights do not fit together ({error})."
+            f"{path} is damaged, or of another version: its description and its weights do not fit together "
+            f"({' '.join(str(error).split())[:200]})."
         ) from error
 
 
@@ -212,10 +213,14 @@ def _rebuild_classifier(settings: dict[str, Any] | None, tensors: dict[str, Tens
 
 def _prefixed(prefix: str, network: nn.Module) -> dict[str, Tensor]:
     """Name the tensors of one network."""
-    return {
-        f"{prefix}.{name}": tensor.detach().cpu().contiguous()
-        for name, tensor in network.state_dict().items()
-    }
+    return {f"{prefix}.{name}": _compact(tensor) for name, tensor in network.state_dict().items()}
+
+
+def _compact(tensor: Tensor) -> Tensor:
+    """Store floats in half precision where that loses nothing."""
+    tensor = tensor.detach().cpu().contiguous()
+    half = tensor.half()
+    return half if tensor.is_floating_point() and torch.equal(half.to(tensor.dtype), tensor) else tensor
 
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.inference import predict_affinities
 from napari_celis.training.affinity import AffinityTrainer
 from napari_celis.training.affinity_settings import AffinityTraining
-from napari_celis.training.records import Records, TrainRecord
+from napari_celis.training.records import Records, TrainRecord, within
 from napari_celis.training.workbench import Workbench
 
 KEEP_SECONDS = 30.0
@@ -91,10 +91,11 @@ def cross_fitted_affinities(
     affinities = np.empty((3, *image.shape), dtype=np.float16)
     for place, part in enumerate(bounds):
         other = bounds[1 - place]
-        net = yield from fit_affinity(
+        records = fit_affinity(
             f"affinity network {place + 1} of 3", image[other], truth[other], settings, minutes / 2, bench,
             seed=seed, device=device,
         )  # fmt: skip
+        net = yield from within(records, place / 2, (place + 1) / 2)
         affinities[:, part] = predict_affinities(net, image)[:, part]
     # Half precision before and after an interruption, so that both go on from the same numbers.
     bench.keep("affinities", {"affinities": torch.from_numpy(affinities)}, {})

@@ -93,7 +93,7 @@ def fit_energies(
             facts = kept[1]
             networks = _networks(plan, spec, kept[0], facts)
         for own, network in zip((*energies.of_slab, energies.of_both), networks, strict=True):
-            own.append(network.cpu().eval())
+            own.append(round_weights(network.cpu().eval()))
         energies.auc[spec.name] = facts["auc"]
     return energies
 
@@ -180,6 +180,14 @@ def _new_network(plan: EnergyPlan, spec: DescriptorSpec, features: CentreFeature
     torch.manual_seed(plan.seed)
     network = EnergyNetwork(preset_settings(plan.preset, spec.n_bits, features.layout.shape[1]))
     network.set_feature_scale(torch.from_numpy(features.layout.astype(np.float32)))
+    return network
+
+
+def round_weights(network: EnergyNetwork) -> EnergyNetwork:
+    """Round the weights to half precision, so that the model file can keep them in half the space."""
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.copy_(parameter.half().float())
     return network
 
 

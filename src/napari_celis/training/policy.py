@@ -135,7 +135,7 @@ class PolicyTraining:
     power: float = 0.5
     """Examples weigh |change of error| to this power."""
     epochs: int = 30
-    steps: int = 2000
+    steps: int = 1200
     """Many examples get fewer epochs, so that there are no more steps than this."""
     batch: int = 512
     learning_rate: float = 2e-3

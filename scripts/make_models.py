@@ -1,0 +1,68 @@
+"""Train the models in sample_data/models/.
+
+    python scripts/make_models.py phantom
+    python scripts/make_models.py fibsem-medulla VOLUME.h5
+
+The first makes a phantom with another seed than the sample's, with supervoxels from its image alone, and
+learns from it: the sample itself is never seen. The second takes FlyEM's training_sample2 (z < 125) in the
+CREMI layout, with the datasets volumes/raw, volumes/labels/neuron_ids and volumes/labels/supervoxels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from make_sample_data import SETTINGS, make_supervoxels, write_sample
+from napari_celis.core.phantom import make_phantom
+
+FOLDER = Path(__file__).resolve().parents[1] / "sample_data" / "models"
+PHANTOM_SEED = 11
+ATTRIBUTION = {
+    "phantom": "Synthetic neuropil of napari-celis, made from nothing by scripts/make_models.py; CC0.",
+    "fibsem-medulla": (
+        "FIB-SEM of the fly medulla, 10 nm: FlyEM, Janelia Research Campus, neuroproof_examples, "
+        "training_sample2, z < 125, CC-BY 3.0; Takemura et al., A visual motion detection circuit suggested "
+        "by Drosophila connectomics, Nature 500 (2013)."
+    ),
+}
+
+
+def train(name: str, volume: Path, minutes: float) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    command = [
+        *(sys.executable, "-m", "napari_celis", "train"),
+        *("--image", f"{volume}:volumes/raw", "--truth", f"{volume}:volumes/labels/neuron_ids"),
+        *("--supervoxels", f"{volume}:volumes/labels/supervoxels"),
+        *("--attribution", ATTRIBUTION[name], "--minutes", str(minutes), "--resume"),
+        *("-o", str(FOLDER / f"{name}.safetensors")),
+    ]
+    subprocess.run(command, check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", choices=sorted(ATTRIBUTION))
+    parser.add_argument("volume", nargs="?", type=Path)
+    parser.add_argument("--minutes", type=float, default=35.0)
+    arguments = parser.parse_args()
+    if arguments.name != "phantom":
+        if arguments.volume is None:
+            parser.error("Give the volume to learn from.")
+        train(arguments.name, arguments.volume, arguments.minutes)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        phantom = make_phantom(replace(SETTINGS, seed=PHANTOM_SEED))
+        volume = Path(folder, "phantom.h5")
+        write_sample(volume, phantom, make_supervoxels(phantom.image))
+        train(arguments.name, volume, arguments.minutes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""CELIS beside other ways to agglomerate, on the same supervoxels and affinities: time and error."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napari_celis.baselines.celis import Celis
+from napari_celis.baselines.compare import compare
+from napari_celis.baselines.forest import ForestAgglomeration
+from napari_celis.baselines.problem import Problem
+from napari_celis.baselines.simple import MeanAffinity, Method
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.models.apply import affinities_of, energy_of, policy_of
+from napari_celis.models.checkpoint import CelisModel
+
+JUDGED_SHARE, GAP = 1 / 3, 5
+"""The last sections are judged on; the gap before them belongs to neither part."""
+
+
+@dataclass(frozen=True, eq=False)
+class PeerData:
+    """A volume that the model has not seen, at least not its last third."""
+
+    image: np.ndarray
+    truth: np.ndarray
+    supervoxels: np.ndarray
+    model: CelisModel
+
+
+def measure_peers(data: PeerData) -> dict[str, Any]:
+    """Time CELIS against waterz and the forest, and compare the errors on the last third of the volume.
+
+    Returns
+    -------
+    figures : dict
+        `agglomerate_vs_waterz`, `agglomerate_vs_forest`: time for the last third, affinities and features
+        given, divided by theirs. `vi_vs_best_baseline`: VI divided by the better of mean affinity and forest,
+        whose thresholds and trees come from the other two thirds.
+    """
+    affinities = affinities_of(data.model, data.image)
+    begin = round(len(data.image) * (1 - JUDGED_SHARE))
+    train, test = (
+        Problem.from_labels(data.supervoxels[z], affinities[:, z], truth=data.truth[z])
+        for z in (slice(0, begin - GAP), slice(begin, None))
+    )
+    policy = data.model.policy
+    methods: dict[str, Method] = {
+        "mean_affinity": MeanAffinity(),
+        "forest": ForestAgglomeration(),
+        f"celis_{policy}": Celis(data.model, policy),
+    }
+    results = compare(train, test, methods)
+    ours, best = results[f"celis_{policy}"]["vi"], min(results[m]["vi"] for m in ("mean_affinity", "forest"))
+    seconds = _seconds_of_celis(data.model, test)
+    return {
+        "agglomerate_vs_waterz": seconds / _seconds_of_waterz(test),
+        "agglomerate_vs_forest": seconds / results["forest"]["seconds"],
+        "agglomerate_seconds": seconds,
+        "vi_vs_best_baseline": ours / best,
+        **{f"vi_{name}": result["vi"] for name, result in results.items()},
+    }
+
+
+def _seconds_of_celis(model: CelisModel, problem: Problem) -> float:
+    """Time first scores and a run to the model's threshold."""
+    energy = energy_of(model, problem.affinities)
+    policy = policy_of(model, model.policy, problem.supervoxels, problem.affinities)
+    begin = time.perf_counter()
+    with Agglomerator(problem.supervoxels, model.specs, energy, policy=policy) as agglomerator:
+        for _ in agglomerator.steps(model.threshold):
+            pass
+    return time.perf_counter() - begin
+
+
+def _seconds_of_waterz(problem: Problem) -> float:
+    """Time waterz's agglomeration by mean affinity of the same supervoxels."""
+    import waterz
+
+    affinities = np.ascontiguousarray(problem.affinities, dtype=np.float32)
+    fragments = problem.supervoxels.dense.astype(np.uint64)
+    begin = time.perf_counter()
+    for _ in waterz.agglomerate(affinities, [0.5], fragments=fragments):
+        pass
+    return time.perf_counter() - begin

@@ -1,0 +1,120 @@
+"""What can still be decided, and between whom: the candidate actions as a user sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.constraints import Constraints
+from napari_celis.core.supervoxels import Supervoxels
+
+
+class ActionState(IntEnum):
+    """What has become of an action."""
+
+    OPEN = 0
+    """Greedy may take it."""
+    MERGED = 1
+    """Its two ends are in one segment."""
+    KEPT_APART = 2
+    """Another decision forbids to join the segments of its ends."""
+    REJECTED = 3
+    """These very supervoxels are kept apart."""
+    UNSEEN = 4
+    """No descriptor sees it, so it has no score."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """All actions of a volume at one moment."""
+
+    root: np.ndarray
+    """Segment of every supervoxel as the dense index of one of its own, int64 (N + 1,)."""
+    voxels: np.ndarray
+    """Voxels of every segment, by its root, int64 (N + 1,)."""
+    smaller: np.ndarray
+    """Voxels of the smaller of the two segments, int64 (A,)."""
+    larger: np.ndarray
+    """Voxels of the larger one, int64 (A,)."""
+    state: np.ndarray
+    """An `ActionState` each, uint8 (A,)."""
+
+
+def segment_roots(supervoxels: Supervoxels, segment_ids: np.ndarray) -> np.ndarray:
+    """Turn segment ids into dense indices: a segment has the id of one of its supervoxels."""
+    roots: np.ndarray = np.searchsorted(supervoxels.ids, segment_ids)
+    return roots
+
+
+def list_candidates(
+    supervoxels: Supervoxels,
+    actions: ActionTable,
+    segment_ids: np.ndarray,
+    taken: np.ndarray,
+    available: np.ndarray,
+    kept_apart: Iterable[tuple[int, int]] = (),
+) -> Candidates:
+    """Describe every action.
+
+    Parameters
+    ----------
+    supervoxels, actions
+        The problem.
+    segment_ids : ndarray of uint64, shape (N + 1,)
+        Segment of every supervoxel.
+    taken, available : ndarray of bool, shape (A,)
+        As the agglomerator tells.
+    kept_apart : iterable of pairs of int
+        Ids of supervoxels.
+    """
+    root = segment_roots(supervoxels, segment_ids)
+    voxels = np.bincount(root, weights=supervoxels.sizes, minlength=supervoxels.n + 1).astype(np.int64)
+    a, b = root[actions.u], root[actions.v]
+    state = np.full(len(actions), ActionState.UNSEEN, dtype=np.uint8)
+    state[available] = ActionState.OPEN
+    pairs = Constraints(
+        tuple((supervoxels.index_of(u_id), supervoxels.index_of(v_id)) for u_id, v_id in kept_apart)
+    )
+    state[pairs.forbidden(root, actions.u, actions.v)] = ActionState.KEPT_APART
+    state[[row for pair in pairs.pairs if (row := actions.find(*pair)) >= 0]] = ActionState.REJECTED
+    state[taken | (a == b)] = ActionState.MERGED
+    sizes = voxels[a], voxels[b]
+    return Candidates(root, voxels, np.minimum(*sizes), np.maximum(*sizes), state)
+
+
+def actions_between(actions: ActionTable, root: np.ndarray, a: int, b: int) -> np.ndarray:
+    """List the actions between the segments of two supervoxels, given by dense index."""
+    wanted_a, wanted_b = root[a], root[b]
+    if wanted_a == wanted_b:
+        return np.empty(0, dtype=np.int64)
+    ends_u, ends_v = root[actions.u], root[actions.v]
+    is_between = ((ends_u == wanted_a) & (ends_v == wanted_b)) | ((ends_u == wanted_b) & (ends_v == wanted_a))
+    return np.flatnonzero(is_between)
+
+
+def best_between(
+    actions: ActionTable,
+    root: np.ndarray,
+    scores: np.ndarray,
+    a: int,
+    b: int,
+    near: np.ndarray | None = None,
+) -> int:
+    """Return the action with the lowest score between the segments of two supervoxels; -1 if none touch.
+
+    Parameters
+    ----------
+    near : ndarray of float, shape (3,), optional
+        Of equal scores, the action whose contact lies nearest to this position in voxels.
+    """
+    found = actions_between(actions, root, a, b)
+    if not len(found):
+        return -1
+    best = found[scores[found] == scores[found].min()]
+    if near is not None:
+        best = best[np.argsort(np.linalg.norm(actions.centroid[best] - near, axis=1), kind="stable")]
+    return int(best[0])

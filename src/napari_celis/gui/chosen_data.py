@@ -1,0 +1,184 @@
+"""What the user chose in one viewer: layers and a model, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from napari.layers import Image, Labels, Layer
+from qtpy.QtCore import QObject, Signal
+
+from napari_celis.core.errors import CelisError, VolumeError
+from napari_celis.core.volume import Volume
+from napari_celis.gui import preparing
+from napari_celis.gui.layers import labels_layer_like, layer_to_volume
+from napari_celis.gui.preparing import Chosen, Counted, IncompleteError, Prepared
+
+if TYPE_CHECKING:
+    from napari_celis.models.checkpoint import CelisModel
+
+ROLES = ("image", "supervoxels", "truth")
+HINTS = {"supervoxels": ("supervoxel", "fragment", "watershed"), "truth": ("truth", "neuron", "gt")}
+"""Words in the name of a labels layer that tell its role."""
+
+
+class ChosenData(QObject):
+    """The chosen layers and model of one viewer; follows the layers as they come and go."""
+
+    problem_said = Signal(str, str)
+    """A sentence, and "error", "warning" or, for a mere hint, ""; an empty sentence clears."""
+    data_changed = Signal()
+    supervoxels_chosen = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__()
+        self.viewer = viewer
+        self.model: CelisModel | None = None
+        self.model_path: Path | None = None
+        self.any_voxel_size = False
+        self.image_layer: Layer | None = None
+        self.supervoxels_layer: Layer | None = None
+        self.truth_layer: Layer | None = None
+        self.affinities: np.ndarray | None = None
+        self.problem = ("", "")
+        self._affinities_of: tuple[Any, Any] = (None, None)
+        self._counted: tuple[Any, Counted] | None = None
+        viewer.layers.events.inserted.connect(self._on_inserted)
+        viewer.layers.events.removed.connect(self._on_removed)
+
+    def say(self, sentence: str, severity: str = "error") -> None:
+        """Show one sentence in the panel; an empty one clears it."""
+        self.problem = (sentence, severity if sentence else "")
+        self.problem_said.emit(*self.problem)
+
+    # What is chosen.
+
+    def choose(self, role: str, layer: Layer | None) -> None:
+        """Use a layer as "image", "supervoxels" or "truth"; None uses none."""
+        if getattr(self, f"{role}_layer") is layer:
+            return
+        setattr(self, f"{role}_layer", layer)
+        self.data_changed.emit()
+        self.check()
+        if role == "supervoxels" and layer is not None:
+            self._watch_edits(layer)
+            self.supervoxels_chosen.emit()
+
+    def use_model(self, model: CelisModel | None, path: Path | None = None) -> None:
+        """Use a model that is in memory already."""
+        self.model, self.model_path = model, path
+        self.data_changed.emit()
+        self.check()
+
+    def allow_any_voxel_size(self, is_allowed: bool) -> None:
+        """Use the model although it was trained at another voxel size."""
+        self.any_voxel_size = is_allowed
+        self.data_changed.emit()
+        self.check()
+
+    def chosen(self) -> Chosen:
+        """Collect what is chosen as volumes; raises a CelisError that says what is wrong with a layer."""
+        volumes = {role: self._volume(role) for role in ROLES}
+        image, supervoxels = volumes["image"], volumes["supervoxels"]
+        known_image, known_model = self._affinities_of
+        has_affinities = image is not None and image.data is known_image and self.model is known_model
+        return Chosen(
+            **volumes,
+            model=self.model,
+            any_voxel_size=self.any_voxel_size,
+            affinities=self.affinities if has_affinities else None,
+            counted=self.counted(supervoxels),
+        )
+
+    def counted(self, volume: Volume | None = None) -> Counted | None:
+        """Return the supervoxels of the chosen layer if they were counted already."""
+        if volume is None and self.supervoxels_layer is not None:
+            volume = self._volume("supervoxels")
+        if volume is None or self._counted is None or self._counted[0] is not volume.data:
+            return None
+        return self._counted[1]
+
+    def check(self) -> bool:
+        """Say what keeps the chosen data from being used; True if nothing does."""
+        try:
+            preparing.check(self.chosen())
+        except CelisError as error:
+            self.say(str(error), "" if isinstance(error, IncompleteError) else "error")
+            return False
+        self.say("", "")
+        return True
+
+    def _volume(self, role: str) -> Volume | None:
+        """Read one chosen layer as a volume; only its description, no voxels."""
+        layer = getattr(self, f"{role}_layer")
+        if layer is None:
+            return None
+        data, settings, kind = layer.as_layer_data_tuple()
+        volume = layer_to_volume(data, settings)
+        wanted = "image" if role == "image" else "labels"
+        if kind != wanted and volume.dtype.kind != "f":
+            raise VolumeError(
+                f"`{layer.name}` is a layer of type {kind}, but {role} must be a layer of type {wanted}. "
+                "Choose another layer, or convert this one with a right click on its name."
+            )
+        return volume
+
+    def _keep(self, chosen: Chosen, prepared: Prepared) -> None:
+        """Remember what need not be computed again, and show supervoxels that were made."""
+        self.affinities = prepared.affinities
+        self._affinities_of = (chosen.image.data, chosen.model)
+        if prepared.made_labels is not None:
+            layer = labels_layer_like(prepared.made_labels, self.image_layer, "supervoxels")
+            self._counted = (layer.data, prepared.counted)
+            self.supervoxels_layer = None
+            self.viewer.add_layer(layer)
+            self.choose("supervoxels", layer)
+        else:
+            self._counted = (chosen.supervoxels.data, prepared.counted)
+        self.data_changed.emit()
+
+    # Layers come and go.
+
+    def _on_inserted(self, event: Any) -> None:
+        self._adopt(event.value)
+
+    def _adopt(self, layer: Layer) -> None:
+        """Use a new layer for the role that its type and name suggest, if that is still free."""
+        layer.events.name.connect(lambda event: self.data_changed.emit())
+        is_ours = layer.metadata.get("celis", {}).get("is_live", False)
+        if isinstance(layer, Image) and self.image_layer is None:
+            self.choose("image", layer)
+        elif isinstance(layer, Labels) and not is_ours:
+            name = layer.name.lower()
+            role = next((r for r, words in HINTS.items() if any(word in name for word in words)), None)
+            if role is not None and getattr(self, f"{role}_layer") is None:
+                self.choose(role, layer)
+        self.data_changed.emit()
+
+    def _on_removed(self, event: Any) -> None:
+        layer = event.value
+        for role in ROLES:
+            if getattr(self, f"{role}_layer") is layer:
+                setattr(self, f"{role}_layer", None)
+                self.on_lost(f"The layer `{layer.name}` was removed.")
+        self.data_changed.emit()
+
+    def _watch_edits(self, layer: Layer) -> None:
+        """Say so when supervoxels are painted on after they were read."""
+        for name in ("paint", "data"):
+            if hasattr(layer.events, name):
+                getattr(layer.events, name).connect(self._on_edited)
+
+    def _on_edited(self, event: Any) -> None:
+        self._counted = None
+        self.on_lost("The supervoxels were edited.")
+
+    def on_lost(self, what_happened: str) -> None:
+        """React when data that a run may depend on has changed or gone."""
+        self.check()
+
+    def let_go(self) -> None:
+        """Stop following the layers."""
+        self.viewer.layers.events.inserted.disconnect(self._on_inserted)
+        self.viewer.layers.events.removed.disconnect(self._on_removed)

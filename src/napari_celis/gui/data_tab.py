@@ -1,0 +1,234 @@
+"""The tab Data: what to work on, and with which model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from napari.layers import Image, Labels, Layer
+from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QFormLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from napari_celis.core.errors import CelisError, ModelError
+from napari_celis.core.volume import Volume, format_shape
+from napari_celis.gui import preparing
+from napari_celis.gui._reader import read_layers
+from napari_celis.gui._sample_data import neuropil_phantom
+from napari_celis.gui.chosen_data import ROLES
+from napari_celis.gui.widgets import CommandLine, Figures, button, heading, row, wrapped
+from napari_celis.gui.workspace import Workspace
+from napari_celis.io.samples import bundled_models
+
+NONE = "–"
+FROM_FILE = "From a file …"
+TIPS = {
+    "image": "The grey values, as a layer with three axes.",
+    "supervoxels": "The oversegmentation whose pieces are merged. Without one it is made from the image.",
+    "truth": "The true segmentation, if there is one: it is only used to measure errors.",
+}
+
+
+class DataTab(QWidget):
+    """Choose image, supervoxels, truth and model; see what they are."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.setAcceptDrops(True)
+        self.combos = {role: self._layer_combo(role) for role in ROLES}
+        self.model = QComboBox()
+        self.model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.model.setToolTip("What decides which supervoxels belong together.")
+        self.model.activated.connect(self._on_model)
+        self.any_size = QCheckBox("Use the model anyway")
+        self.any_size.setToolTip("Go on although the model was trained on voxels of another size.")
+        self.any_size.toggled.connect(workspace.allow_any_voxel_size)
+        self.open = button("Open files …", self._on_open, "Open volumes; dropping them here works too.")
+        self.sample = button("Load sample", self._on_sample, "Open the small phantom that comes with CELIS.")
+        self.make = button(
+            "Make supervoxels",
+            workspace.make_supervoxels,
+            "Cut the image into supervoxels: affinities, watershed.",
+        )
+        self.figures = Figures(["Shape", "Voxel size", "Supervoxels", "Actions"])
+        self.model_figures = Figures(["Trained at", "Descriptors", "Threshold"])
+        self.attribution = wrapped()
+        self.command = CommandLine(workspace.command)
+        self._lay_out()
+        workspace.data_changed.connect(self.refresh)
+        workspace.engine_changed.connect(self.refresh)
+        workspace.preparing.connect(self._on_preparing)
+        self.refresh()
+        workspace.check()
+
+    def _layer_combo(self, role: str) -> QComboBox:
+        combo = QComboBox()
+        combo.setToolTip(TIPS[role])
+        combo.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        combo.activated.connect(lambda index: self._workspace.choose(role, combo.itemData(index)))
+        return combo
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layers, model = QFormLayout(), QFormLayout()
+        for role, combo in self.combos.items():
+            layers.addRow(role.capitalize(), combo)
+        model.addRow("Model", self.model)
+        layout.addWidget(heading("Volumes"))
+        layout.addLayout(layers)
+        layout.addLayout(row(self.open, self.sample, stretch=(1, 1)))
+        layout.addWidget(self.make)
+        layout.addWidget(self.figures)
+        layout.addSpacing(8)
+        layout.addWidget(heading("Model"))
+        layout.addLayout(model)
+        layout.addWidget(self.any_size)
+        layout.addWidget(self.model_figures)
+        layout.addWidget(self.attribution)
+        layout.addStretch(1)
+        layout.addWidget(self.command)
+
+    # What is shown.
+
+    def refresh(self) -> None:
+        """Show the layers that there are, and what is chosen."""
+        for role, combo in self.combos.items():
+            self._fill(combo, role)
+        self._fill_models()
+        self._show_figures()
+        self._show_model()
+        self.make.setEnabled(self._workspace.image_layer is not None and not self._workspace.is_busy)
+        self.command.refresh()
+
+    def _fill(self, combo: QComboBox, role: str) -> None:
+        """List the layers of the fitting kind first; others can be chosen too, to be told what is wrong."""
+        chosen = getattr(self._workspace, f"{role}_layer")
+        fitting = Image if role == "image" else Labels
+        layers = [layer for layer in reversed(self._workspace.viewer.layers) if _may_be_volume(layer)]
+        layers.sort(key=lambda layer: not isinstance(layer, fitting))
+        combo.clear()
+        combo.addItem(NONE, None)
+        for layer in layers:
+            combo.addItem(layer.name, layer)
+        combo.setCurrentIndex(1 + layers.index(chosen) if chosen in layers else 0)
+
+    def _fill_models(self) -> None:
+        path = self._workspace.model_path
+        models = _bundled()
+        if path is not None and path not in models.values():
+            models[path.name] = path
+        if path is None and self._workspace.model is not None:
+            models["in memory"] = Path()
+        self.model.clear()
+        self.model.addItem(NONE, None)
+        for name, file in models.items():
+            self.model.addItem(name, file)
+        self.model.addItem(FROM_FILE, FROM_FILE)
+        is_chosen = self._workspace.model is not None
+        self.model.setCurrentIndex(1 + list(models.values()).index(path or Path()) if is_chosen else 0)
+
+    def _show_figures(self) -> None:
+        workspace = self._workspace
+        volume = self._first_volume()
+        self.figures.show_value("Shape", format_shape(volume.shape) + " voxels" if volume else NONE)
+        self.figures.show_value("Voxel size", _size_nm(volume.voxel_size_nm) if volume else NONE)
+        try:
+            counted = workspace.counted()
+        except CelisError:
+            counted = None
+        is_absent = workspace.supervoxels_layer is None
+        waiting = "made when needed" if is_absent and volume else NONE
+        self.figures.show_value("Supervoxels", f"{counted.supervoxels.n:,}" if counted else waiting)
+        self.figures.show_value("Actions", f"{counted.n_actions:,}" if counted else NONE)
+
+    def _first_volume(self) -> Volume | None:
+        try:
+            return next(iter(self._workspace.chosen().volumes.values()), None)
+        except CelisError:
+            return None
+
+    def _show_model(self) -> None:
+        model = self._workspace.model
+        self.model_figures.setVisible(model is not None)
+        self.attribution.setVisible(bool(model and model.attribution))
+        self.any_size.setVisible(self.any_size.isChecked() or self._has_other_voxel_size())
+        if model is None:
+            return
+        self.model_figures.show_value("Trained at", _size_nm(model.voxel_size_nm))
+        self.model_figures.show_value("Descriptors", ", ".join(spec.name for spec in model.specs))
+        self.model_figures.show_value("Threshold", f"{model.threshold:.3g}")
+        self.attribution.setText(model.attribution)
+
+    def _has_other_voxel_size(self) -> bool:
+        """Tell whether the model is what is wrong."""
+        try:
+            preparing.check(self._workspace.chosen())
+        except ModelError:
+            return True
+        except CelisError:
+            return False
+        return False
+
+    def _on_preparing(self, stage: str, share: float) -> None:
+        self.make.setEnabled(not stage and self._workspace.image_layer is not None)
+
+    # What is chosen.
+
+    def _on_model(self, index: int) -> None:
+        chosen = self.model.itemData(index)
+        if chosen == FROM_FILE:
+            path, _ = QFileDialog.getOpenFileName(self, "Choose a model", "", "Models (*.safetensors)")
+            chosen = Path(path) if path else self._workspace.model_path
+        if chosen is None:
+            self._workspace.use_model(None)
+        elif chosen != Path() and chosen != self._workspace.model_path:
+            self._workspace.choose_model(chosen)
+        self.refresh()
+
+    def _on_open(self) -> None:
+        paths, _ = QFileDialog.getOpenFileNames(self, "Open volumes")
+        self.open_files(paths)
+
+    def _on_sample(self) -> None:
+        for data, settings, kind in neuropil_phantom():
+            self._workspace.viewer.add_layer(Layer.create(data, settings, kind))
+        self._workspace.viewer.reset_view()
+        models = _bundled()
+        if self._workspace.model is None and models:
+            self._workspace.choose_model(next(iter(models.values())))
+
+    def open_files(self, paths: Iterable[str]) -> None:
+        """Open volumes as layers; a model file is chosen."""
+        for path in paths:
+            if path.endswith(".safetensors"):
+                self._workspace.choose_model(path)
+                continue
+            for data, *rest in read_layers(path):
+                if data is not None:
+                    self._workspace.viewer.add_layer(Layer.create(data, *rest))
+
+    def dragEnterEvent(self, event: Any) -> None:  # noqa: N802
+        """Accept files."""
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: Any) -> None:  # noqa: N802
+        """Open files that are dropped here."""
+        self.open_files([url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()])
+        event.acceptProposedAction()
+
+
+def _may_be_volume(layer: Layer) -> bool:
+    is_live = layer.metadata.get("celis", {}).get("is_live", False)
+    return isinstance(layer, Image | Labels) and not is_live
+
+
+def _bundled() -> dict[str, Path]:
+    try:
+        return bundled_models()
+    except CelisError:
+        return {}
+
+
+def _size_nm(size: Iterable[float]) -> str:
+    return " × ".join(f"{value:g}" for value in size) + " nm"

@@ -1,0 +1,249 @@
+"""A hundred thousand candidate actions as a table: arrays, their own order, no proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt
+from qtpy.QtGui import QColor
+from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+
+from napari_celis.core.decisions import ActionState
+from napari_celis.gui.widgets import OKABE_ITO
+
+STATE_NAMES = {
+    ActionState.OPEN: "open",
+    ActionState.MERGED: "merged",
+    ActionState.KEPT_APART: "kept apart",
+    ActionState.REJECTED: "rejected",
+    ActionState.UNSEEN: "unseen",
+}
+STATE_COLOURS = {
+    ActionState.MERGED: OKABE_ITO["green"],
+    ActionState.KEPT_APART: OKABE_ITO["orange"],
+    ActionState.REJECTED: OKABE_ITO["vermilion"],
+    ActionState.UNSEEN: OKABE_ITO["grey"],
+}
+STATE_TIPS = {
+    ActionState.OPEN: "Greedy may take it.",
+    ActionState.MERGED: "Both ends are in one segment.",
+    ActionState.KEPT_APART: "Another decision forbids to join these two segments.",
+    ActionState.REJECTED: "You decided that these two stay apart.",
+    ActionState.UNSEEN: "No descriptor sees this contact, so it has no score.",
+}
+NO_RANK = np.iinfo(np.int64).max
+NARROWEST = 54
+"""Where columns would become narrower than this, those of descriptor specs wait until they are asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionArrays:
+    """All actions at one moment, one entry each."""
+
+    rank: np.ndarray
+    """Place in the queue from 1, `NO_RANK` if not in it, int64 (A,)."""
+    score: np.ndarray
+    area: np.ndarray
+    smaller: np.ndarray
+    larger: np.ndarray
+    state: np.ndarray
+    u_id: np.ndarray
+    v_id: np.ndarray
+    parts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Energy change by descriptor spec."""
+
+    def columns(self) -> list[np.ndarray]:
+        """List the numbers in the order of the columns of the table."""
+        sizes = [self.area, self.smaller, self.larger]
+        return [self.rank, self.score, *self.parts.values(), *sizes, self.state]
+
+
+@dataclass(frozen=True)
+class DecisionFilter:
+    """Which actions are shown."""
+
+    state: ActionState | None = None
+    """Only these; None shows all."""
+    supervoxel_id: int | None = None
+    """Only the contacts of this supervoxel."""
+    min_voxels: int = 0
+    """Only where the smaller segment has at least this many voxels."""
+
+    def mask(self, arrays: DecisionArrays) -> np.ndarray:
+        """Tell which actions pass, bool (A,)."""
+        passes = arrays.smaller >= self.min_voxels
+        if self.state is not None:
+            passes &= arrays.state == self.state
+        if self.supervoxel_id is not None:
+            passes &= (arrays.u_id == self.supervoxel_id) | (arrays.v_id == self.supervoxel_id)
+        return passes
+
+
+def short_number(value: float) -> str:
+    """Write a count in at most five characters, such as `12.3k`."""
+    for limit, divisor, unit in ((1e4, 1, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M"), (np.inf, 1e9, "G")):
+        if abs(value) < limit:
+            return f"{value / divisor:.3g}{unit}" if unit else f"{int(value)}"
+    return ""
+
+
+def signed(value: float) -> str:
+    """Write a score with its sign, as exactly as fits in a narrow column."""
+    decimals = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
+    return f"{value:+,.{decimals}f}".replace("-", "−")
+
+
+class DecisionTable(QAbstractTableModel):
+    """Sorts and filters rows of arrays; a refresh keeps the order that the user chose."""
+
+    def __init__(self, parent: Any = None) -> None:
+        super().__init__(parent)
+        self.arrays: DecisionArrays | None = None
+        self.filter = DecisionFilter()
+        self._rows = np.empty(0, dtype=np.int64)
+        self._sort_column, self._sort_order = 0, Qt.SortOrder.AscendingOrder
+        self._part_names: tuple[str, ...] = ()
+        self._columns: list[np.ndarray] = []
+        self.headers = self._new_headers()
+        """Title and explanation of every column."""
+
+    # What the tab calls.
+
+    def show(self, arrays: DecisionArrays | None) -> None:
+        """Show other numbers."""
+        names = () if arrays is None else tuple(arrays.parts)
+        if names != self._part_names:
+            self.beginResetModel()
+            self._part_names, self._rows = names, np.empty(0, dtype=np.int64)
+            self.headers = self._new_headers()
+            self.endResetModel()
+        self.arrays = arrays
+        self._columns = [] if arrays is None else arrays.columns()
+        self._arrange()
+
+    def set_filter(self, wanted: DecisionFilter) -> None:
+        """Show other rows."""
+        self.filter = wanted
+        self._arrange()
+
+    def action_at(self, row: int) -> int:
+        """Return the action in a row, -1 if there is none."""
+        return int(self._rows[row]) if 0 <= row < len(self._rows) else -1
+
+    def row_of(self, action: int) -> int:
+        """Return the row of an action, -1 if it is filtered out."""
+        found = np.flatnonzero(self._rows == action)
+        return int(found[0]) if len(found) else -1
+
+    def _new_headers(self) -> tuple[tuple[str, str], ...]:
+        """Write title and explanation of every column."""
+        return (
+            ("№", "Place in the queue: closest to the threshold, weighted by size"),
+            ("Score", "What greedy goes by: the energy change of the merge, lower is better"),
+            *((name, f"Energy change by descriptor spec {name}") for name in self._part_names),
+            ("Area", "Voxel faces in the contact"),
+            ("Small", "Voxels of the smaller segment"),
+            ("Large", "Voxels of the larger segment"),
+            ("State", "What has become of it"),
+        )
+
+    # What Qt calls.
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:  # noqa: N802
+        """Count the rows that pass the filter."""
+        return 0 if parent is not None and parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:  # noqa: N802
+        """Count the columns."""
+        return 0 if parent is not None and parent.isValid() else len(self.headers)
+
+    def headerData(self, section: int, orientation: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802
+        """Name a column."""
+        if orientation == Qt.Orientation.Horizontal and section < len(self.headers):
+            title, tip = self.headers[section]
+            return {
+                Qt.ItemDataRole.DisplayRole: title,
+                Qt.ItemDataRole.ToolTipRole: tip,
+            }.get(role)
+        return None
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Describe one cell."""
+        action = self.action_at(index.row())
+        if action < 0 or self.arrays is None:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(action, index.column())
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self._alignment(index.column())
+        state = ActionState(self.arrays.state[action])
+        if role == Qt.ItemDataRole.ForegroundRole and state in STATE_COLOURS:
+            return QColor(STATE_COLOURS[state])
+        if role == Qt.ItemDataRole.ToolTipRole:
+            ends = self.arrays.u_id[action], self.arrays.v_id[action]
+            return f"Supervoxels {ends[0]} and {ends[1]}. {STATE_TIPS[state]}"
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Order the rows by a column; equal ones stay in the order of the queue."""
+        self._sort_column, self._sort_order = column, order
+        self._arrange()
+
+    # How.
+
+    def _alignment(self, column: int) -> Any:
+        """Numbers to the right, words to the left."""
+        is_text = column == len(self.headers) - 1
+        side = Qt.AlignmentFlag.AlignLeft if is_text else Qt.AlignmentFlag.AlignRight
+        return side | Qt.AlignmentFlag.AlignVCenter
+
+    def _arrange(self) -> None:
+        """Filter and sort again, and tell the view."""
+        rows = np.empty(0, dtype=np.int64)
+        if self.arrays is not None:
+            rows = np.flatnonzero(self.filter.mask(self.arrays))
+            by = self._columns[min(max(self._sort_column, 0), len(self._columns) - 1)][rows]
+            if self._sort_order == Qt.SortOrder.DescendingOrder:
+                by = -by.astype(np.float64)
+            rows = rows[np.argsort(by, kind="stable")]
+        if len(rows) == len(self._rows):
+            self._rows = rows
+            if len(rows):
+                last = self.index(len(rows) - 1, len(self.headers) - 1)
+                self.dataChanged.emit(self.index(0, 0), last)
+        else:
+            self.beginResetModel()
+            self._rows = rows
+            self.endResetModel()
+
+    def _text(self, action: int, column: int) -> str:
+        value = self._columns[column][action]
+        n_scores = 1 + len(self._part_names)
+        if column == 0:
+            return "" if value == NO_RANK else str(value)
+        if column <= n_scores:
+            return signed(value)
+        if column == len(self.headers) - 1:
+            return STATE_NAMES[ActionState(value)]
+        return short_number(value)
+
+
+def compact_view(view: QTableView) -> None:
+    """Make a table narrow and quick: rows of one height, no row numbers, whole rows selected."""
+    view.verticalHeader().setVisible(False)
+    view.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+    view.verticalHeader().setDefaultSectionSize(20)
+    view.horizontalHeader().setMinimumSectionSize(28)
+    view.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+    view.horizontalHeader().setHighlightSections(False)
+    # In the middle, where the arrow of the sorted column does not cover it.
+    view.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignCenter)
+    view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+    view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    view.setShowGrid(False)
+    view.setWordWrap(False)
+    view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

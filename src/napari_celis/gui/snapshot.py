@@ -1,0 +1,82 @@
+"""What the panel knows about a run at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.journal import Step
+from napari_celis.core.running_errors import RunningErrors
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The state of an agglomeration, made in the thread that owns it; nothing in it changes any more."""
+
+    steps: tuple[Step, ...]
+    """The decisions that stand, oldest first."""
+    segment_ids: np.ndarray
+    """Segment of every dense supervoxel index, uint64 (N + 1,)."""
+    scores: np.ndarray
+    """Score of every action, float64 (A,)."""
+    available: np.ndarray
+    """Actions that greedy may take, bool (A,)."""
+    taken: np.ndarray
+    """Actions that are taken, bool (A,)."""
+    constraints: tuple[tuple[int, int], ...]
+    """Pairs of supervoxel ids that are kept apart."""
+    energy: float
+    n_segments: int
+    n_undone: int
+    """Decisions that can be done again."""
+    next_action: int
+    """The action that greedy takes next, -1 if there is none."""
+    is_running: bool
+    steps_per_second: float
+    vi_split: float | None
+    """In bits; None without a truth."""
+    vi_merge: float | None
+    last_command: str
+
+    @property
+    def next_score(self) -> float | None:
+        """Score of the next merge."""
+        return float(self.scores[self.next_action]) if self.next_action >= 0 else None
+
+
+def take_snapshot(
+    agglomerator: Agglomerator,
+    steps: Sequence[Step],
+    errors: RunningErrors | None,
+    *,
+    is_running: bool,
+    steps_per_second: float,
+    last_command: str,
+) -> Snapshot:
+    """Ask an agglomerator for all that the panel shows."""
+    scores, available = agglomerator.scores(), agglomerator.available()
+    segment_ids = agglomerator.segment_ids()
+    if errors is not None:
+        errors.update(segment_ids)
+    queue = np.where(available, scores, np.inf)
+    has_next = len(queue) > 0 and bool(np.isfinite(queue.min()))
+    return Snapshot(
+        steps=tuple(steps),
+        segment_ids=segment_ids,
+        scores=scores,
+        available=available,
+        taken=agglomerator.taken(),
+        constraints=agglomerator.constraints,
+        energy=agglomerator.energy,
+        n_segments=agglomerator.n_segments,
+        n_undone=len(agglomerator.journal.undone),
+        next_action=int(queue.argmin()) if has_next else -1,
+        is_running=is_running,
+        steps_per_second=steps_per_second,
+        vi_split=None if errors is None else errors.split,
+        vi_merge=None if errors is None else errors.merge,
+        last_command=last_command,
+    )

@@ -1,0 +1,113 @@
+"""Threads of the panel; nothing else starts one."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from qtpy.QtCore import QObject, Qt, Signal
+
+from napari_celis.core.errors import CelisError
+
+logger = logging.getLogger(__name__)
+
+Report = Callable[[str, float], None]
+"""Tells the stage and the finished share of the work; ends the work when it was cancelled."""
+
+
+class Cancelled(Exception):  # noqa: N818
+    """The user asked the work to end."""
+
+
+def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
+    """Start a thread that never keeps the program from ending."""
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def sentence_of(error: BaseException) -> str:
+    """Say an error as one sentence: ours unchanged, others with their type."""
+    if isinstance(error, CelisError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for this. Choose a smaller crop or a coarser level."
+    return f"This did not work: {type(error).__name__}: {str(error).strip() or 'no reason given'}."
+
+
+class Job(QObject):
+    """One piece of work in a thread of its own; signals arrive in the thread that made the job.
+
+    Parameters
+    ----------
+    work : callable
+        Called with a `Report`; what it returns is handed to `returned`.
+    name : str
+        Name of the thread.
+    """
+
+    progressed = Signal(str, float)
+    returned = Signal(object)
+    failed = Signal(str)
+    cancelled = Signal()
+    ended = Signal()
+    """After any of the last three."""
+    _happened = Signal(str, object)
+
+    def __init__(self, work: Callable[[Report], Any], name: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._work, self._name = work, name
+        self._is_cancelled = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._happened.connect(self._on_happened, Qt.ConnectionType.QueuedConnection)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread = start_thread(self._run, self._name)
+
+    def cancel(self) -> None:
+        """Ask the work to end at its next report."""
+        self._is_cancelled.set()
+
+    def close(self) -> None:
+        """Cancel, and wait until the thread has ended; no signal comes any more."""
+        self.cancel()
+        self._happened.disconnect(self._on_happened)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        """Do the work in the thread."""
+        try:
+            result = self._work(self._report)
+        except Cancelled:
+            self._tell("cancelled", None)
+        except Exception as error:
+            logger.info("%s failed", self._name, exc_info=True)
+            self._tell("failed", sentence_of(error))
+        else:
+            self._tell("cancelled" if self._is_cancelled.is_set() else "returned", result)
+
+    def _report(self, stage: str, share: float) -> None:
+        if self._is_cancelled.is_set():
+            raise Cancelled
+        self._tell("progressed", (stage, share))
+
+    def _tell(self, what: str, value: Any) -> None:
+        try:
+            self._happened.emit(what, value)
+        except RuntimeError:
+            logger.debug("%s ended after its window", self._name)
+
+    def _on_happened(self, what: str, value: Any) -> None:
+        """Pass on what the thread told."""
+        if what == "progressed":
+            self.progressed.emit(*value)
+            return
+        if what == "cancelled":
+            self.cancelled.emit()
+        else:
+            getattr(self, what).emit(value)
+        self.ended.emit()

@@ -1,0 +1,329 @@
+"""What the tabs of one viewer share: chosen data, the engine, the selection, and work in the background."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from napari.layers import Labels
+from qtpy.QtCore import QEvent, QObject, Signal
+
+from napari_celis.core.errors import CelisError
+from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.gui import preparing
+from napari_celis.gui.background import Background
+from napari_celis.gui.chosen_data import ChosenData
+from napari_celis.gui.engine import Engine
+from napari_celis.gui.layers import segmentation_layer, source_of
+from napari_celis.gui.live_labels import LiveLabels
+from napari_celis.gui.preparing import Chosen, Counted, Prepared
+from napari_celis.gui.snapshot import Snapshot
+from napari_celis.gui.workers import Report
+
+if TYPE_CHECKING:
+    from napari_celis.models.checkpoint import CelisModel
+
+
+class Workspace(ChosenData):
+    """The shared state of one viewer; `Workspace.of(viewer)` finds it."""
+
+    engine_changed = Signal()
+    selection_changed = Signal()
+    mode_changed = Signal(str)
+    help_changed = Signal(str)
+    """What a click does now."""
+    preparing = Signal(str, float)
+    """Stage and finished share of the work in the background; the stage "" when it has ended."""
+    closing = Signal()
+    """The viewer closes: end whatever is under way."""
+
+    _all: ClassVar[WeakKeyDictionary[Any, Workspace]] = WeakKeyDictionary()
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__(viewer)
+        self.engine: Engine | None = None
+        self.segmentation_layer: Labels | None = None
+        self.supervoxels: Supervoxels | None = None
+        self.selected: tuple[int, ...] = ()
+        self.mode = ""
+        self.help_text = ""
+        self.preview_step: int | None = None
+        self._prepared_from: tuple[Any, ...] = ()
+        self._is_disposed = False
+        self._background = Background(self)
+        self._background.progressed.connect(self.preparing)
+        self._background.failed.connect(self.say)
+        self._background.cancelled.connect(lambda: self.say("Cancelled; nothing was changed.", "warning"))
+        self.supervoxels_chosen.connect(self.count_supervoxels)
+        self._watch_window()
+        for layer in viewer.layers:
+            self._adopt(layer)
+
+    @classmethod
+    def of(cls, viewer: Any) -> Workspace:
+        """Return the workspace of a viewer; the first call makes it."""
+        viewer = getattr(viewer, "__wrapped__", viewer)
+        if viewer not in cls._all:
+            cls._all[viewer] = cls(viewer)
+        return cls._all[viewer]
+
+    def set_help(self, text: str) -> None:
+        """Tell what a click does now."""
+        self.help_text = text
+        self.help_changed.emit(text)
+
+    def set_mode(self, mode: str) -> None:
+        """Change what clicks in the canvas do."""
+        if mode != self.mode:
+            self.mode = mode
+            self.mode_changed.emit(mode)
+
+    # What runs in the background, one after the other.
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being prepared."""
+        return self._background.is_busy
+
+    def cancel_prepare(self) -> None:
+        """End the work in the background at its next opportunity, and what waits for it."""
+        self._background.cancel()
+
+    def choose_model(self, path: Path | str) -> None:
+        """Load a model file in the background and use it."""
+
+        def load(report: Report) -> CelisModel:
+            report("loading the model", 0.0)
+            from napari_celis.models.checkpoint import load_model
+
+            return load_model(path)
+
+        self._background.when_free(
+            lambda: self._background.start(load, lambda model: self.use_model(model, Path(path)))
+        )
+
+    def count_supervoxels(self) -> None:
+        """Find out in the background how many supervoxels and actions the chosen layer has."""
+        self._background.when_free(self._count)
+
+    def prepare(self, and_then: Callable[[Engine], object] | None = None) -> None:
+        """Make an engine for the chosen data in the background; then call `and_then` with it."""
+        self._background.when_free(lambda: self._prepare(and_then))
+
+    def make_supervoxels(self) -> None:
+        """Cut the image into supervoxels in the background and add them as a layer."""
+        self._background.when_free(self._make_supervoxels)
+
+    def _count(self) -> None:
+        try:
+            chosen = self.chosen()
+            preparing.check_volumes(chosen)
+        except CelisError:
+            return
+        volume = chosen.supervoxels
+        if volume is None or chosen.counted is not None:
+            return
+
+        def keep(counted: Counted) -> None:
+            self._counted = (volume.data, counted)
+            self.data_changed.emit()
+
+        self._background.start(lambda report: preparing.count(volume, report), keep)
+
+    def _prepare(self, and_then: Callable[[Engine], object] | None) -> None:
+        if self.check():
+            chosen, identity = self.chosen(), self._identity()
+            self._background.start(
+                lambda report: preparing.prepare(chosen, report),
+                lambda prepared: self._on_prepared(chosen, prepared, identity, and_then),
+            )
+
+    def _make_supervoxels(self) -> None:
+        if self.check():
+            chosen = self.chosen()
+            self._background.start(
+                lambda report: preparing.prepare(chosen, report, only_supervoxels=True),
+                lambda prepared: self._keep(chosen, prepared),
+            )
+
+    def _on_prepared(
+        self,
+        chosen: Chosen,
+        prepared: Prepared,
+        identity: tuple[Any, ...],
+        and_then: Callable[[Engine], object] | None,
+    ) -> None:
+        """Replace the engine."""
+        self._keep(chosen, prepared)
+        if prepared.made_labels is not None:
+            identity = (identity[0], self.supervoxels_layer, *identity[2:])
+        self._prepared_from = identity
+        self.use_engine(
+            Engine(prepared.agglomerator, chosen.model.threshold, prepared.overlaps, parent=self),
+            prepared.counted.supervoxels,
+        )
+        if and_then is not None:
+            and_then(self.engine)
+
+    # The run.
+
+    def use_engine(self, engine: Engine | None, supervoxels: Supervoxels | None = None) -> None:
+        """Work with another engine, and show its segmentation; None closes the present one."""
+        if self.engine is not None:
+            self.engine.close()
+            self.engine.deleteLater()
+        self.engine, self.supervoxels, self.selected, self.preview_step = engine, supervoxels, (), None
+        if engine is not None:
+            engine.advanced.connect(self._on_advanced)
+            engine.failed.connect(self.say)
+            self.show_segmentation()
+        self.engine_changed.emit()
+        self.selection_changed.emit()
+
+    def show_segmentation(self) -> None:
+        """Show the live segmentation in a layer of its own."""
+        if self.engine is None:
+            return
+        old, like = self.segmentation_layer, self.supervoxels_layer or self.image_layer
+        self.segmentation_layer = None
+        if old is not None and old in self.viewer.layers:
+            self.viewer.layers.remove(old)
+        live = LiveLabels(self.supervoxels.dense, self.engine.snapshot.segment_ids)
+        self.segmentation_layer = segmentation_layer(live, like or old)
+        self.viewer.add_layer(self.segmentation_layer)
+        if self.supervoxels_layer is not None:
+            self.supervoxels_layer.visible = False
+        self.data_changed.emit()
+
+    def show_step(self, n_steps: int | None) -> None:
+        """Show the segmentation as it was after `n_steps` decisions; None shows the present one."""
+        self.preview_step = n_steps
+        if self.engine is None:
+            return
+        if n_steps is None:
+            self._recolour(self.engine.snapshot.segment_ids)
+            return
+
+        def show(segment_ids: np.ndarray | None) -> None:
+            if self.preview_step == n_steps and segment_ids is not None:
+                self._recolour(segment_ids)
+
+        def ask(agglomerator: Any) -> np.ndarray | None:
+            is_there = n_steps <= len(agglomerator.history)
+            return agglomerator.segment_ids(n_steps) if is_there else None
+
+        self.engine.ask(ask, show, key="preview")
+
+    def _on_advanced(self, snapshot: Snapshot) -> None:
+        if self.preview_step is None:
+            self._recolour(snapshot.segment_ids)
+
+    def _recolour(self, segment_ids: np.ndarray) -> None:
+        """Give the live layer other values."""
+        layer = self.segmentation_layer
+        if layer is None:
+            return
+        layer.data.lut = segment_ids
+        if layer.visible:
+            layer.refresh(extent=False, thumbnail=False, highlight=False)
+
+    # Selection and navigation.
+
+    def select(self, *supervoxels: int) -> None:
+        """Select up to two supervoxels by dense index."""
+        chosen = tuple(int(supervoxel) for supervoxel in supervoxels[:2])
+        if chosen != self.selected:
+            self.selected = chosen
+            self.selection_changed.emit()
+
+    def segment_of(self, supervoxel: int) -> int:
+        """Return the id of the segment that a supervoxel, by dense index, belongs to now."""
+        if self.engine is None:
+            return 0
+        return int(self.engine.snapshot.segment_ids[supervoxel])
+
+    def fly_to(self, position_zyx_voxels: Any) -> None:
+        """Bring a position, in voxels of the supervoxels, into the middle of the view."""
+        layer = self.segmentation_layer or self.supervoxels_layer or self.image_layer
+        if layer is None:
+            return
+        world = np.asarray(layer.data_to_world(tuple(float(value) for value in position_zyx_voxels)))
+        # The camera moved in napari 0.9.
+        dims, camera = self.viewer.dims, getattr(self.viewer, "scene", self.viewer).camera
+        n_more = dims.ndim - 3
+        for axis in dims.not_displayed:
+            if axis >= n_more:
+                dims.set_point(axis, world[axis - n_more])
+        shown = [world[axis - n_more] for axis in dims.displayed if axis >= n_more]
+        camera.center = (0.0, *shown) if len(shown) == 2 else tuple(shown)
+
+    def command(self) -> str:
+        """Return the command line that does the same run without a window."""
+        parts = ["celis", "agglomerate", "--image", source_of(self.image_layer, "IMAGE")]
+        parts += ["--model", str(self.model_path or "MODEL.safetensors")]
+        if self.supervoxels_layer is not None:
+            parts += ["--supervoxels", source_of(self.supervoxels_layer, "SUPERVOXELS")]
+        if self.engine is not None:
+            parts += ["--threshold", f"{self.engine.threshold:.4g}"]
+        if self.any_voxel_size:
+            parts.append("--any-voxel-size")
+        return shlex.join([*parts, "-o", "segmentation.zarr"])
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether image, supervoxels or model are others than those of the engine."""
+        return self.engine is not None and self._identity() != self._prepared_from
+
+    def _identity(self) -> tuple[Any, ...]:
+        """What an engine depends on."""
+        return (self.image_layer, self.supervoxels_layer, self.truth_layer, self.model)
+
+    def on_lost(self, what_happened: str) -> None:
+        """Say that a run goes on although its data changed; without a run, say what is missing now."""
+        if self.engine is None:
+            self.check()
+            return
+        self.say(
+            f"{what_happened} The run goes on with its own copy; “Prepare again” begins with the new data.",
+            "warning",
+        )
+
+    def _on_removed(self, event: Any) -> None:
+        if event.value is self.segmentation_layer:
+            self.segmentation_layer = None
+            self.say(
+                "The segmentation layer was removed; the run goes on. “Show segmentation” adds it again.",
+                "warning",
+            )
+        super()._on_removed(event)
+
+    # The end.
+
+    def _watch_window(self) -> None:
+        """Learn when the window of the viewer closes."""
+        window = getattr(self.viewer, "window", None)
+        if window is not None:
+            window._qt_viewer.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        """Clean up when the viewer closes; nothing is held back."""
+        if event.type() == QEvent.Type.Close:
+            self.dispose()
+        return False
+
+    def dispose(self) -> None:
+        """End all threads and let go of the viewer."""
+        if self._is_disposed:
+            return
+        self._is_disposed = True
+        self.closing.emit()
+        self._background.close()
+        if self.engine is not None:
+            self.engine.close()
+            self.engine = None
+        self.let_go()
+        self._all.pop(self.viewer, None)
