@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from touching_cells import cells, make_problem
 
-from napari_celis.core.contacts import BIN_EDGES, COUNT, HISTOGRAM, SQUARES, SUM
 from napari_celis.baselines.contraction import Contraction
 from napari_celis.baselines.problem import Problem
+from napari_celis.core.contacts import BIN_EDGES, COUNT, HISTOGRAM, SQUARES, SUM
 from napari_celis.core.errors import ShapeMismatchError
 from napari_celis.core.watershed import AffinitiesError
 from reference.agglomeration import affinities_between

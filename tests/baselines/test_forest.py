@@ -50,8 +50,8 @@ def test_features_do_not_depend_on_the_order_of_the_ends():
 
 
 def test_quantiles_are_near_those_of_the_faces():
-    from napari_celis.core.contacts import BIN_EDGES
     from napari_celis.core.contact_features import QUANTILES, _quantiles
+    from napari_celis.core.contacts import BIN_EDGES
 
     values = np.random.default_rng(0).beta(2, 1, 20_000)
     histogram = np.histogram(values, BIN_EDGES)[0].astype(float)
