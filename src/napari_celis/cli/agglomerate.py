@@ -15,6 +15,7 @@ from napari_celis.cli.options import (
     ModelOption,
     SupervoxelsOption,
     open_for_model,
+    require_memory_for,
     write_json,
 )
 
@@ -57,6 +58,7 @@ def agglomerate(
     loaded, volume = open_for_model(image, model, any_voxel_size)
     if policy is not None and policy.value not in loaded.policies:
         raise ModelError(f"{model} knows only the policy {', '.join(loaded.policies)}.")
+    require_memory_for("Agglomerating", volume)
     begin = time.monotonic()
     labels = None
     if supervoxels is not None:

@@ -25,6 +25,8 @@ AnyVoxelSizeOption = Annotated[
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures here.")]
 
 
+BYTES_PER_VOXEL = {"Agglomerating": 400, "Training on": 1200}
+"""Rough peaks of the default models, measured on 125 × 250 × 250 voxels and rounded up."""
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 
@@ -61,3 +63,12 @@ def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisM
     if not any_voxel_size:
         require_voxel_size(loaded, volume.voxel_size_nm)
     return loaded, volume
+
+
+def require_memory_for(work: str, volume: Volume) -> None:
+    """Refuse work on a volume that would not fit into memory, before hours are spent on it."""
+    from math import prod
+
+    from napari_celis.io.memory import require_memory
+
+    require_memory(prod(volume.shape) * BYTES_PER_VOXEL[work], volume.name, work)

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import ImageOption, JsonOption, SupervoxelsOption, require_outputs, write_json
+from napari_celis.cli.options import (
+    ImageOption,
+    JsonOption,
+    SupervoxelsOption,
+    require_memory_for,
+    require_outputs,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from napari_celis.training.pipeline import Trained
@@ -77,6 +84,7 @@ def train(
     if supervoxels is not None:
         volumes["supervoxels"] = open_volume(supervoxels)
     require_same_shape(**volumes)
+    require_memory_for("Training on", volumes["image"])
     labels = read_labels(volumes["supervoxels"]) if supervoxels is not None else None
     voxel_size_nm = volumes["image"].voxel_size_nm
     trained = _follow(

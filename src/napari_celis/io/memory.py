@@ -28,7 +28,7 @@ def available_bytes() -> int:
     return min(free, max(0, limit - used + cached))
 
 
-def require_memory(n_bytes: int, name: str) -> None:
+def require_memory(n_bytes: int, name: str, work: str = "Reading") -> None:
     """Check that an allocation will fit.
 
     Parameters
@@ -37,6 +37,8 @@ def require_memory(n_bytes: int, name: str) -> None:
         Bytes that are about to be allocated.
     name : str
         What they are for, as messages call it.
+    work : str
+        What is about to be done with it.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def require_memory(n_bytes: int, name: str) -> None:
     free = available_bytes()
     if n_bytes > free:
         raise NotEnoughMemoryError(
-            f"Reading {name} needs {format_gb(n_bytes)} of memory, but {format_gb(free)} are free. "
+            f"{work} {name} needs {format_gb(n_bytes)} of memory, but {format_gb(free)} are free. "
             "Open a coarser level or a crop, or use a machine with more memory."
         )
 

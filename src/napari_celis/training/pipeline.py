@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from napari_celis.core.descriptors import paper_specs
+from napari_celis.core.descriptors import DescriptorSpec, paper_specs
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.volume import Triple, as_triple, require_same_shape
+from napari_celis.core.volume import Triple, as_triple, format_shape, require_same_shape
 from napari_celis.models.affinity_base import Preset as AffinityPreset
 from napari_celis.models.apply import supervoxels_of
 from napari_celis.models.checkpoint import CelisModel
@@ -26,7 +26,7 @@ from napari_celis.models.energy import Preset
 from napari_celis.training.affinity_settings import affinity_training
 from napari_celis.training.affinity_stage import cross_fitted_affinities, fit_affinity
 from napari_celis.training.energy_stage import LAYOUT_GRID, Energies, EnergyPlan, View, fit_energies
-from napari_celis.training.folds import Slab, choose_turns, slab_bounds
+from napari_celis.training.folds import Scene, Slab, choose_turns, slab_bounds
 from napari_celis.training.policy import PolicyTraining
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy
 from napari_celis.training.records import Records, TrainRecord, within
@@ -40,6 +40,10 @@ AFFINITY_SHARE, ENERGY_SHARE = 0.5, 0.35
 FULL_MINUTES = 10.0
 """With less time than this, each slab is looked at in one orientation only."""
 TURNS = 4
+HINTS = {
+    "right": "Use finer supervoxels: these already follow the objects, or cross them everywhere.",
+    "wrong": "Give a larger volume, where more than one object has supervoxels that touch.",
+}
 STATE_SHARES = ((0.0, 0.9), (0.5, 1.0), (0.25, 0.75), (0.0, 0.95))
 """Per orientation: how far along the expert's way the states lie from which examples are drawn."""
 
@@ -118,9 +122,14 @@ def train_model(
     if supervoxels is not None:
         require_same_shape(image=image, supervoxels=supervoxels)
     require_two_objects(truth, supervoxels)
-    identity = fingerprint({**asdict(settings), "nm": list(voxel_size_nm)}, image, truth, supervoxels)
-    run = _Run(settings, as_triple(voxel_size_nm), Workbench(folder, identity, resume=resume))
     bounds = slab_bounds(len(image))
+    specs = paper_specs(seed=settings.seed, voxel_size_nm=as_triple(voxel_size_nm), strides=STRIDES)
+    for part in bounds:
+        require_room(image[part].shape, specs)
+        if supervoxels is not None:
+            require_both_kinds(supervoxels[part], truth[part])
+    identity = fingerprint({**asdict(settings), "nm": list(voxel_size_nm)}, image, truth, supervoxels)
+    run = _Run(settings, specs, as_triple(voxel_size_nm), Workbench(folder, identity, resume=resume))
     affinities = yield from within(run.affinities(image, truth, bounds), 0.0, 2 / 3 * AFFINITY_SHARE)
     labels = supervoxels_of(affinities) if supervoxels is None else supervoxels
     slabs = tuple(Slab(labels[part], truth[part], affinities[:, part]) for part in bounds)
@@ -171,12 +180,40 @@ def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None) -> No
         )
 
 
+def require_room(shape: tuple[int, ...], specs: Sequence[DescriptorSpec]) -> None:
+    """Refuse a volume whose slabs have no room for the descriptors."""
+    for spec in specs:
+        if any(size < box for size, box in zip(shape, spec.box_zyx, strict=True)):
+            raise TrainingError(
+                f"Half of the volume, {format_shape(shape)} voxels, has no room for the descriptor "
+                f"`{spec.name}` with a box of {format_shape(spec.box_zyx)}. Training needs both halves along "
+                "z: give a larger volume."
+            )
+
+
+def require_both_kinds(labels: np.ndarray, truth: np.ndarray) -> None:
+    """Refuse supervoxels among which every merge is right, or every merge wrong."""
+    scene = Scene.make(labels, truth, np.empty(0, dtype=np.float32))
+    changes = scene.overlaps.changes(scene.actions.u, scene.actions.v)
+    for kind, is_there in (("right", (changes < 0).any()), ("wrong", (changes > 0).any())):
+        if not is_there:
+            raise TrainingError(
+                f"Among the {len(changes):,} actions of half of the volume no merge is {kind}, so nothing "
+                f"can be learned. {HINTS[kind]}"
+            )
+
+
 class _Run:
     """One training run: settings, specs, device, workbench, and the stages."""
 
-    def __init__(self, settings: TrainSettings, voxel_size_nm: Triple, bench: Workbench) -> None:
-        self.settings, self.voxel_size_nm, self.bench = settings, voxel_size_nm, bench
-        self.specs = paper_specs(seed=settings.seed, voxel_size_nm=voxel_size_nm, strides=STRIDES)
+    def __init__(
+        self,
+        settings: TrainSettings,
+        specs: tuple[DescriptorSpec, ...],
+        voxel_size_nm: Triple,
+        bench: Workbench,
+    ) -> None:
+        self.settings, self.specs, self.voxel_size_nm, self.bench = settings, specs, voxel_size_nm, bench
         self.device = choose_device()
         # Every voxel counts, and the other slab judges: nothing more is held out.
         self.affinity_training = affinity_training(settings.affinity, voxel_size_nm, holdout=0.0)

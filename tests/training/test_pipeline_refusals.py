@@ -1,0 +1,60 @@
+"""What nothing can be learned from is refused before the long work, in one sentence with a way out."""
+
+import numpy as np
+import pytest
+
+from core.problems import random_labels
+from napari_celis.core.errors import CelisError, TrainingError
+from napari_celis.training.pipeline import TrainSettings, train_model
+
+SHAPE = (70, 36, 36)
+NM = (10.0, 10.0, 10.0)
+
+
+def volumes():
+    rng = np.random.default_rng(0)
+    supervoxels = random_labels(rng, SHAPE, 60, 0.0)
+    truth = (supervoxels % 4 + 1).astype(np.uint64)
+    return rng.integers(0, 255, SHAPE, dtype=np.uint8), truth, supervoxels
+
+
+def refuse(image, truth, supervoxels, match, **options):
+    with pytest.raises(CelisError, match=match) as refused:
+        next(train_model(image, truth, supervoxels, NM, TrainSettings(minutes=0.1), **options))
+    assert "\n" not in str(refused.value)
+
+
+def test_no_truth_at_all():
+    image, truth, supervoxels = volumes()
+    refuse(image, np.zeros_like(truth), None, "labels no voxel at all")
+    beside = np.where(np.arange(SHAPE[2]) < 18, truth, 0)
+    refuse(image, beside, np.where(np.arange(SHAPE[2]) >= 18, supervoxels, 0), "belongs to a supervoxel")
+
+
+def test_one_object():
+    image, truth, supervoxels = volumes()
+    refuse(image, np.ones_like(truth), supervoxels, r"single object \(1\)")
+
+
+def test_only_right_or_only_wrong_merges():
+    image, _, supervoxels = volumes()
+    refuse(image, supervoxels, supervoxels, "no merge is right")
+    halves = np.where(np.arange(SHAPE[0])[:, None, None] < 35, 1, 2) * np.ones(SHAPE, np.uint64)
+    refuse(image, halves.astype(np.uint64), supervoxels, "no merge is wrong")
+
+
+def test_too_little_room():
+    image, truth, supervoxels = volumes()
+    refuse(image[:40], truth[:40], supervoxels[:40], "20 × 36 × 36 voxels, has no room .* `pairwise33`")
+
+
+def test_shapes_that_differ():
+    image, truth, supervoxels = volumes()
+    refuse(image[1:], truth, supervoxels, "shape")
+    refuse(image, truth, supervoxels[1:], "shape")
+
+
+def test_the_refusal_of_a_foreign_checkpoint(tmp_path):
+    (tmp_path / "training.json").write_text('{"identity": "other"}')
+    with pytest.raises(TrainingError, match="other data or settings"):
+        next(train_model(*volumes(), NM, TrainSettings(minutes=0.1), folder=tmp_path, resume=True))
