@@ -4,8 +4,6 @@ import numpy as np
 
 from napari_celis.core.contact_features import ContactRows, contact_features
 from napari_celis.core.contacts import BIN_EDGES as AFFINITY_EDGES
-from napari_celis.core.kernels.scores import BIN_EDGES as CHANGE_EDGES
-from napari_celis.core.policy import energy_features
 from reference.agglomeration import affinities_between
 
 
@@ -16,15 +14,6 @@ def affinity_sums(values):
     bins = np.clip(np.searchsorted(AFFINITY_EDGES, levels, side="right") - 1, 0, len(AFFINITY_EDGES) - 2)
     histogram = np.bincount(bins, minlength=len(AFFINITY_EDGES) - 1)
     return np.concatenate([[len(values), values.sum(), (values**2).sum()], histogram])
-
-
-def change_sums(changes, weight):
-    """Sum, count, sum above 0, sum of squares and histogram of the energy changes of single centres."""
-    single = changes / weight
-    bins = [sum(change >= edge for edge in CHANGE_EDGES) for change in single]
-    histogram = np.bincount(bins, minlength=len(CHANGE_EDGES) + 1)
-    scalars = [changes.sum(), len(changes), single[single > 0].sum(), (single**2).sum()]
-    return np.concatenate([scalars, histogram])
 
 
 def policy_features(agglomerator, affinities, action):
@@ -52,8 +41,7 @@ def policy_features(agglomerator, affinities, action):
         np.array([[surface[small]], [surface[large]]], dtype=np.float64),
         np.array([[affinity_sums(inside[small])], [affinity_sums(inside[large])]]),
     )
-    sums = [
-        change_sums(found.changes, scores.weight)
-        for scores, found in zip(agglomerator.specs, agglomerator.scores_by_centre(action), strict=True)
+    means = [
+        found.changes.mean() if len(found.changes) else 0.0 for found in agglomerator.scores_by_centre(action)
     ]
-    return np.concatenate([contact_features(rows)[0], energy_features(np.array(sums)[:, None])[0]])
+    return np.concatenate([contact_features(rows)[0], means])

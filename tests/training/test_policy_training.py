@@ -13,7 +13,7 @@ from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import overlap
 from napari_celis.core.policy import Policy
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.models.policy import CLIP, NetworkScorer, PolicyNetwork, PolicySettings
+from napari_celis.models.policy import SPREAD, NetworkScorer, PolicyNetwork, PolicySettings, spread
 from napari_celis.training.policy import (
     PolicyExamples,
     PolicyTraining,
@@ -108,13 +108,24 @@ def test_the_scorer_equals_the_network():
     torch.manual_seed(0)
     network = PolicyNetwork(PolicySettings(5, hidden=7, members=3)).eval()
     features = np.random.default_rng(1).normal(size=(40, 5)).astype(np.float32) * 4
-    network.set_scale(features)
-    features[0] = 1e6
+    network.set_knots(features)
+    rows = torch.from_numpy(spread(features, network.knots.numpy()).astype(np.float32))
     with torch.inference_mode():
-        wanted = network(torch.from_numpy(features)).mean(dim=0).numpy()
-    scorer = NetworkScorer(network)
-    np.testing.assert_allclose(scorer.scores(features), wanted, rtol=1e-4, atol=1e-4)
-    far = np.full((1, 5), 1e9, np.float32)
-    np.testing.assert_allclose(
-        scorer.scores(far), scorer.scores(network.mean.numpy()[None] + 2 * CLIP * network.scale.numpy()[None])
-    )
+        wanted = network(rows).mean(dim=0).numpy()
+    np.testing.assert_allclose(NetworkScorer(network).scores(features), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_features_are_spread_by_their_place_among_those_of_training():
+    rng = np.random.default_rng(2)
+    features = np.stack([rng.exponential(size=5000), np.ones(5000), rng.integers(0, 3, 5000)], axis=1)
+    network = PolicyNetwork(PolicySettings(3))
+    network.set_knots(features)
+    knots = network.knots.numpy()
+    rows = spread(features, knots)
+    order = np.argsort(features[:, 0])
+    np.testing.assert_allclose(rows[order, 0], np.linspace(-SPREAD, SPREAD, 5000), atol=0.1)
+    assert len(np.unique(rows[:, 1])) == 1
+    assert np.all(np.diff([rows[features[:, 2] == value, 2].mean() for value in range(3)]) > 0)
+    far = spread(np.array([[1e9, 1e9, 1e9], [-1e9, -1e9, -1e9]]), knots)
+    np.testing.assert_allclose(far[0, [0, 2]], SPREAD)
+    np.testing.assert_allclose(far[1], -SPREAD)

@@ -51,7 +51,8 @@ def train(
     minutes: Annotated[float, typer.Option(metavar="N", min=0.1, help="Time for everything.")] = 35.0,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Source of every random choice.")] = 0,
     second_round: Annotated[
-        bool, typer.Option("--second-round", help="Learn once more from states that the energies come to.")
+        bool,
+        typer.Option("--second-round", help="Learn once more, where the model itself comes to."),
     ] = False,
     attribution: Annotated[
         str, typer.Option(metavar="TEXT", help="Whose data it is; kept in the model.")

@@ -33,33 +33,15 @@ class Policy:
 
 
 def energy_features(sums: np.ndarray) -> np.ndarray:
-    """Describe the distributions of energy changes of some actions.
+    """Return the mean energy change at the centres that see an action, per spec, float32 (n, specs).
 
     Parameters
     ----------
-    sums : ndarray of float64, shape (specs, n, columns)
-        Per spec and action, as `kernels.scores.add_terms` makes them.
-
-    Returns
-    -------
-    features : ndarray of float32, shape (n, F)
-        Per spec: number of centres, sum of changes, mean, deviation, mean of what lies above 0, histogram.
+    sums : ndarray of float64, shape (specs, n, 2)
+        Per spec and action, energy change and number of centres.
     """
-    count = sums[:, :, 1]
-    n = np.maximum(count, 1.0)
-    squares, above, histogram = sums[:, :, 3] / n, sums[:, :, 2] / n, sums[:, :, 4:] / n[:, :, None]
-    total = sums[:, :, 0]
-    mean = np.where(count > 0, total / n, 0.0)
-    scalars = [
-        np.log1p(count),
-        np.sign(total) * np.log1p(np.abs(total)),
-        mean,
-        np.sqrt(np.maximum(squares, 0.0)),
-        above,
-    ]
-    per_spec = np.concatenate([np.stack(scalars, axis=-1), histogram], axis=-1)
-    features: np.ndarray = np.concatenate(list(per_spec), axis=1).astype(np.float32)
-    return features
+    mean: np.ndarray = sums[:, :, 0] / np.maximum(sums[:, :, 1], 1.0)
+    return mean.T.astype(np.float32)
 
 
 class PolicyScores:

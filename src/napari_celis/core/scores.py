@@ -16,8 +16,8 @@ from napari_celis.core.pruning import CentreRule, Join, masked_centres, touchabl
 from napari_celis.core.regions import RegionTable
 from napari_celis.core.supervoxels import Supervoxels
 
-ENERGY_COLUMNS = 2
-"""Enough to order actions by energy: the energy change, and the number of centres that see it."""
+N_COLUMNS = 2
+"""What is summed per component pair: the energy change, and the number of centres that see it."""
 CENTRES_PER_TASK = 2048
 
 SeenRows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -68,8 +68,6 @@ class SpecScores:
     supervoxels: Supervoxels
     energy: Energy
     cache: EnergyCache
-    n_columns: int = ENERGY_COLUMNS
-    """What is summed per component pair: see `kernels.scores.add_terms`."""
     rules: tuple[CentreRule, ...] = (touchable_centres,)
     initial: Counters = field(default_factory=Counters)
     incremental: Counters = field(default_factory=Counters)
@@ -78,7 +76,7 @@ class SpecScores:
         layout = self.table.layout
         self.flat = self.supervoxels.dense.reshape(-1)
         self.components = np.zeros(len(layout.local_sv), dtype=np.int32)
-        self.sums = np.zeros((len(layout.slot_action), self.n_columns))
+        self.sums = np.zeros((len(layout.slot_action), N_COLUMNS))
         self.region_energy = np.zeros(self.table.tiling.n_regions)
         self._pending = np.zeros_like(self.sums)
         self.buffers = self.new_buffers()
@@ -90,7 +88,7 @@ class SpecScores:
 
     def new_buffers(self) -> Buffers:
         """Allocate working memory for one more thread."""
-        return allocate(self.table, self.supervoxels.n, self.n_columns)
+        return allocate(self.table, self.supervoxels.n, N_COLUMNS)
 
     def tasks(self) -> list[np.ndarray]:
         """Cut the regions into runs of about the same number of centres, the same for any pool."""
@@ -203,7 +201,7 @@ class SpecScores:
         layout, regions = self.table.layout, join.regions
         n_slots = int((layout.slot_start[regions + 1] - layout.slot_start[regions]).sum())
         n_places = int((layout.local_start[regions + 1] - layout.local_start[regions]).sum())
-        slots, sums = np.empty(n_slots, np.int64), np.empty((n_slots, self.n_columns))
+        slots, sums = np.empty(n_slots, np.int64), np.empty((n_slots, N_COLUMNS))
         places, counts = np.empty(n_places, np.int64), np.zeros(2, np.int64)
         before = self.region_energy[regions]
         kernels.rename_pairs(
@@ -256,9 +254,9 @@ class SpecScores:
         return np.unique(self.table.layout.slot_action[change.slots])
 
     def action_sums(self, actions: np.ndarray) -> np.ndarray:
-        """Add up the slots of the given actions, float64 (n, n_columns)."""
+        """Add up the slots of the given actions, float64 (n, N_COLUMNS)."""
         start, slots = self.table.slots_of_action
-        out = np.empty((len(actions), self.n_columns))
+        out = np.empty((len(actions), N_COLUMNS))
         kernels.sum_slots(actions, start, slots, self.sums, out)
         return out
 

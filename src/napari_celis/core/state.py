@@ -13,12 +13,11 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy, EnergyCache
 from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import Replaced
-from napari_celis.core.kernels.scores import N_COLUMNS
 from napari_celis.core.parallel import Pool
 from napari_celis.core.policy import Policy, PolicyScores
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.regions import fill, tile
-from napari_celis.core.scores import ENERGY_COLUMNS, Change, Counters, SeenRows, SpecScores
+from napari_celis.core.scores import N_COLUMNS, Change, Counters, SeenRows, SpecScores
 from napari_celis.core.segments import join_all, named_by_largest, spanning_forest
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -57,7 +56,6 @@ class AgglomerationState:
         """Segment of every supervoxel, named after one of its own, int32 (N + 1,)."""
         self.voxels = np.bincount(self.segment, weights=supervoxels.sizes, minlength=supervoxels.n + 1)
         """Voxels of every segment, float64 (N + 1,)."""
-        n_columns = ENERGY_COLUMNS if policy is None else N_COLUMNS
         self.specs = tuple(
             SpecScores(
                 index,
@@ -65,13 +63,12 @@ class AgglomerationState:
                 supervoxels,
                 energy,
                 EnergyCache(cache_entries),
-                n_columns,
                 tuple(rules),
             )
             for index, spec in enumerate(specs)
         )
-        self.sums = np.zeros((len(specs), len(actions), n_columns))
-        """Per spec and action: energy change, centres that see it, and what else the policy needs."""
+        self.sums = np.zeros((len(specs), len(actions), N_COLUMNS))
+        """Per spec and action: energy change, and centres that see it."""
         self.policy_scores = None if policy is None else PolicyScores(policy, supervoxels, actions)
 
     def score_everything(self, progress: Callable[[float], None] | None) -> None:

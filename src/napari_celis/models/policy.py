@@ -8,8 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-CLIP = 5.0
-"""Standardised features are cut off here, so that a segment larger than any in training stays in range."""
+N_KNOTS = 33
+"""Quantiles of every feature that are remembered."""
+SPREAD = 1.7
+"""Features are spread evenly from minus this to this, which gives them a deviation of about 1."""
 
 
 @dataclass(frozen=True)
@@ -31,31 +33,51 @@ class PolicyNetwork(nn.Module):
         super().__init__()
         self.settings = settings
         m, f, h = settings.members, settings.n_features, settings.hidden
-        self.register_buffer("mean", torch.zeros(f))
-        self.register_buffer("scale", torch.ones(f))
+        self.register_buffer("knots", torch.linspace(0, 1, N_KNOTS, dtype=torch.float64).repeat(f, 1))
         self.weights = nn.ParameterList(
             [nn.Parameter(torch.randn(m, a, b) * (2.0 / a) ** 0.5) for a, b in ((f, h), (h, h), (h, 1))]
         )
         self.biases = nn.ParameterList([nn.Parameter(torch.zeros(m, 1, b)) for b in (h, h, 1)])
         self.dropout = nn.Dropout(1.0 - settings.keep)
 
-    mean: Tensor
-    scale: Tensor
+    knots: Tensor
+    """Quantiles of every feature, ascending, float64 (n_features, N_KNOTS)."""
 
-    def set_scale(self, features: np.ndarray) -> None:
-        """Measure mean and deviation of every feature."""
-        self.mean.copy_(torch.from_numpy(features.mean(axis=0, dtype=np.float64)))
-        deviation = features.std(axis=0, dtype=np.float64)
-        self.scale.copy_(torch.from_numpy(np.where(deviation > 1e-6, deviation, 1.0)))
+    def set_knots(self, features: np.ndarray) -> None:
+        """Remember the quantiles of every feature."""
+        quantiles = np.quantile(features.astype(np.float64), np.linspace(0, 1, N_KNOTS), axis=0)
+        self.knots.copy_(torch.from_numpy(quantiles.T))
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Return log-odds, (members, n)."""
-        rows = ((features - self.mean) / self.scale).clamp(-CLIP, CLIP)
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return log-odds, (members, n), of features that went through `spread`."""
         hidden = rows.expand(self.settings.members, *rows.shape)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             hidden = self.dropout(torch.relu(hidden @ weight + bias))
         odds: Tensor = (hidden @ self.weights[-1] + self.biases[-1]).squeeze(-1)
         return odds
+
+
+def spread(features: np.ndarray, knots: np.ndarray) -> np.ndarray:
+    """Replace every feature by where it lies among those of training, evenly between two numbers.
+
+    What lies beyond all of them counts as the last one: a segment larger than any in training stays in range.
+
+    Parameters
+    ----------
+    features : ndarray of float, shape (n, F)
+        As `core.policy` makes them.
+    knots : ndarray of float64, shape (F, N_KNOTS)
+        From `PolicyNetwork.set_knots`.
+    """
+    places = np.empty(features.shape)
+    for column, own in enumerate(knots):
+        values = features[:, column].astype(np.float64)
+        below = np.clip(np.searchsorted(own, values) - 1, 0, len(own) - 2)
+        step = own[below + 1] - own[below]
+        share = np.divide(values - own[below], step, out=np.zeros(len(values)), where=step > 0)
+        places[:, column] = below + np.clip(share, 0.0, 1.0)
+    spreaded: np.ndarray = SPREAD * (2.0 * places / (knots.shape[1] - 1) - 1.0)
+    return spreaded
 
 
 class NetworkScorer:
@@ -69,13 +91,13 @@ class NetworkScorer:
 
     def __init__(self, network: PolicyNetwork) -> None:
         arrays = {name: value.detach().cpu().double().numpy() for name, value in network.state_dict().items()}
-        self._mean, self._scale = arrays["mean"], arrays["scale"]
+        self._knots = arrays["knots"]
         self._weights = [arrays[f"weights.{layer}"] for layer in range(len(network.weights))]
         self._biases = [arrays[f"biases.{layer}"] for layer in range(len(network.biases))]
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """Return the log-odds that each merge is wrong, float64 (n,)."""
-        hidden = np.clip((features - self._mean) / self._scale, -CLIP, CLIP)
+        hidden = spread(features, self._knots)
         for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
             hidden = np.maximum(hidden @ weight + bias, 0.0)
         odds: np.ndarray = (hidden @ self._weights[-1] + self._biases[-1])[:, :, 0].mean(axis=0)

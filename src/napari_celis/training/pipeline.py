@@ -59,7 +59,7 @@ class TrainSettings:
     power: float = 0.5
     """Examples weigh |change of error| to this power; 1 is the paper."""
     second_round: bool = False
-    """Whether the energy models learn once more, from states that they themselves come to."""
+    """Whether energy models and policy learn once more, from states that they themselves come to."""
     seed: int = 0
 
     @property
@@ -269,9 +269,8 @@ class _Run:
             choose_threshold(judged, (None, None), "threshold of energy"), 0.0, 0.3
         )
         training = PolicyTraining(power=self.settings.power, seed=self.settings.seed)
-        classifier, scorers = yield from within(
-            fit_policy(judged, training, self.settings.decisions), 0.3, 0.8
-        )
+        records = fit_policy(judged, training, self.settings.decisions, along_runs=self.settings.second_round)
+        classifier, scorers = yield from within(records, 0.3, 0.8)
         by_classifier, learned_curve = yield from within(
             choose_threshold(judged, (scorers[1], scorers[0]), "threshold of policy"), 0.8, 1.0
         )

@@ -12,7 +12,7 @@ from torch.nn import functional
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import Overlaps, RunningOverlaps
-from napari_celis.models.policy import PolicyNetwork, PolicySettings
+from napari_celis.models.policy import PolicyNetwork, PolicySettings, spread
 from napari_celis.training.records import Records, TrainRecord
 
 HIGHEST_SCORE = 3.0
@@ -163,9 +163,9 @@ def train_policy(examples: PolicyExamples, settings: PolicyTraining | None = Non
     torch.manual_seed(settings.seed)
     rng = np.random.default_rng(settings.seed)
     network = PolicyNetwork(PolicySettings(examples.features.shape[1]))
-    network.set_scale(examples.features)
+    network.set_knots(examples.features)
     weight = np.abs(examples.change) ** settings.power
-    features = torch.from_numpy(examples.features)
+    rows = torch.from_numpy(spread(examples.features, network.knots.numpy()).astype(np.float32))
     target = torch.from_numpy(is_wrong.astype(np.float32))
     weights = torch.from_numpy((weight / weight.mean()).astype(np.float32))
     optimiser = torch.optim.AdamW(
@@ -181,7 +181,7 @@ def train_policy(examples: PolicyExamples, settings: PolicyTraining | None = Non
         losses = []
         for chosen in np.array_split(rng.permutation(len(target)), n_batches):
             own = torch.from_numpy(chosen)
-            odds = network(features[own])
+            odds = network(rows[own])
             each = functional.binary_cross_entropy_with_logits(
                 odds, target[own].expand_as(odds), reduction="none"
             )

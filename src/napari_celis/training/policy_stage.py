@@ -87,9 +87,9 @@ class Judged:
 
 
 def fit_policy(
-    judged: tuple[Judged, Judged], settings: PolicyTraining, most: int
+    judged: tuple[Judged, Judged], settings: PolicyTraining, most: int, *, along_runs: bool
 ) -> Records[tuple[PolicyNetwork, list[Scorer]]]:
-    """Learn from the first state of both slabs, then along two agglomerations of each.
+    """Learn from the first state of both slabs, and if wanted along two agglomerations of each.
 
     Each slab is agglomerated by the policy of the other one, as a new volume would be: first the truth
     forbids wrong merges, then they are made. No run goes beyond `most` decisions.
@@ -102,7 +102,7 @@ def fit_policy(
         Of each slab alone.
     """
     examples = [[one.first_examples()] for one in judged]
-    for place, own_mistakes in enumerate((False, True)):
+    for place, own_mistakes in enumerate((False, True) if along_runs else ()):
         scorers = yield from _scorers(examples, settings, 0.4 * place)
         for fold, one in enumerate(judged):
             yield TrainRecord("policy", 0.4 * place + 0.1 + 0.15 * fold)

@@ -6,20 +6,13 @@ import numpy as np
 from napari_celis.core.kernels.changes import enter_changes, enter_pairs, leader_after, pair_key
 from napari_celis.core.kernels.tables import pair_find
 
-BIN_EDGES = np.array([-0.5, -0.2, -0.05, 0.0, 0.05, 0.2, 0.5])
-"""Energy changes of single centres that separate the bins of the histogram."""
-N_COLUMNS = 4 + len(BIN_EDGES) + 1
-"""Columns of the whole distribution."""
-
 
 @nb.njit(nogil=True, cache=True)
 def add_terms(terms, n_terms, energies, weight, sums, region_energy):
     """Add energy differences to the leaders of their pairs, base energies to their regions.
 
-    sums : float64 (S, M)  column 0: sum of energy changes; column 1: number of centres; with more columns
-                           also 2: sum of the changes above 0; 3: sum of squares; then a histogram
+    sums : float64 (S, M)  column 0: sum of energy changes; column 1: number of centres
     """
-    has_distribution = sums.shape[1] > 2
     for i in range(n_terms):
         target, base = terms.target[i], terms.base[i]
         energy = energies[terms.row[i]]
@@ -27,16 +20,8 @@ def add_terms(terms, n_terms, energies, weight, sums, region_energy):
             region_energy[target] += weight * energy
         else:
             sign = terms.sign[i]
-            change = energy - energies[base]
-            sums[target, 0] += sign * weight * change
+            sums[target, 0] += sign * weight * (energy - energies[base])
             sums[target, 1] += sign
-            if has_distribution:
-                sums[target, 2] += sign * max(change, 0.0)
-                sums[target, 3] += sign * change * change
-                column = 4
-                for edge in BIN_EDGES:
-                    column += change >= edge
-                sums[target, column] += sign
 
 
 @nb.njit(nogil=True, cache=True)

@@ -1,0 +1,85 @@
+"""Compare methods on phantoms that the bundled model has never seen, and count the thin necks they join.
+
+    python scripts/compare_on_phantoms.py [--seeds 21 22 23] [--json FILE]
+
+The first seed is what baselines are fitted and tuned on, with the affinities of the model, which has not seen
+it either; every further one, and the bundled sample, is judged. A neck is joined when the voxels inside its
+base and its head are in one segment. It counts only if the supervoxels leave it to the agglomeration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from make_sample_data import SETTINGS, make_supervoxels
+from napari_celis.baselines.celis import Celis
+from napari_celis.baselines.forest import ForestAgglomeration
+from napari_celis.baselines.judge import Judge
+from napari_celis.baselines.problem import Problem
+from napari_celis.baselines.simple import MeanAffinity, NoMerging, Oracle
+from napari_celis.core.phantom import Phantom, make_phantom
+from napari_celis.io.samples import bundled_models
+from napari_celis.models.apply import affinities_of
+from napari_celis.models.checkpoint import load_model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[21, 22, 23])
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    model = load_model(bundled_models()["phantom"])
+    methods = {
+        "none": NoMerging(),
+        "mean_affinity": MeanAffinity(),
+        "forest": ForestAgglomeration(),
+        **{f"celis_{policy}": Celis(model, policy) for policy in model.policies},
+        "oracle": Oracle(),
+    }
+    train, *tests = ((seed, *make(seed, model)) for seed in [*arguments.seeds, SETTINGS.seed])
+    thresholds = {name: method.fit(train[2]) for name, method in methods.items()}
+    results = []
+    for seed, phantom, problem in tests:
+        for name, method in methods.items():
+            threshold = thresholds[name]
+            labels = method.sweep(problem).labels(-np.inf if threshold is None else threshold)
+            figures = Judge(phantom.truth, 2).figures(labels)
+            joined, n_necks = count_necks(phantom, problem.supervoxels.dense, labels)
+            results.append(
+                {
+                    "seed": seed,
+                    "method": name,
+                    "vi": figures["vi"],
+                    "vi_inside": figures["ignore_boundary"]["vi"],
+                    "rand_f1": figures["rand_f1"],
+                    "necks_joined": joined,
+                    "necks": n_necks,
+                }
+            )
+            print("  ".join(f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
+                            for key, value in results[-1].items()), flush=True)  # fmt: skip
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def make(seed: int, model) -> tuple[Phantom, Problem]:
+    """Make a phantom and what methods start from."""
+    phantom = make_phantom(replace(SETTINGS, seed=seed))
+    affinities = affinities_of(model, phantom.image)
+    return phantom, Problem.from_labels(make_supervoxels(phantom.image), affinities, truth=phantom.truth)
+
+
+def count_necks(phantom: Phantom, supervoxels: np.ndarray, labels: np.ndarray) -> tuple[int, int]:
+    """Count the necks whose two ends are one segment, and those that the supervoxels cut."""
+    base, head = (tuple(phantom.necks.ends_zyx[:, end].T) for end in (0, 1))
+    is_cut = supervoxels[base] != supervoxels[head]
+    return int((labels[base] == labels[head])[is_cut].sum()), int(is_cut.sum())
+
+
+if __name__ == "__main__":
+    main()
