@@ -11,7 +11,8 @@ from napari_celis.core.contingency import contingency_table
 from napari_celis.core.errors import ModelError
 from napari_celis.core.metrics import score
 from napari_celis.io.affinities import read_affinities
-from napari_celis.io.volumes import open_volume, read_labels
+from napari_celis.io.volumes import open_volume, read_image, read_labels
+from napari_celis.training.pipeline import TrainSettings, train_model
 
 
 def celis(*arguments):
@@ -22,14 +23,23 @@ def celis(*arguments):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A phantom, and a model trained on it for a few seconds."""
+    """A phantom, and a model trained on it for a few seconds, with an interruption."""
     folder = tmp_path_factory.mktemp("model")
     celis("phantom", folder / "phantom.h5", "--shape", 72, 40, 40, "--seed", 3)
+    image, truth = (
+        open_volume(f"{folder}/phantom.h5:volumes/{name}") for name in ("raw", "labels/neuron_ids")
+    )
+    records = train_model(
+        read_image(image), read_labels(truth), None, image.voxel_size_nm, TrainSettings(minutes=0.1),
+        folder=folder / "model.safetensors.training",
+    )  # fmt: skip
+    next(record for record in records if record.stage == "energy of pairwise17")
+    records.close()
     celis(
         "train", "--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
         f"{folder}/phantom.h5:volumes/labels/neuron_ids", "-o", folder / "model.safetensors",
         "--minutes", 0.1, "--json", folder / "train.json", "--records", folder / "records.jsonl",
-        "--affinities", folder / "unseen.h5",
+        "--affinities", folder / "unseen.h5", "--resume",
     )  # fmt: skip
     return folder
 
@@ -49,9 +59,10 @@ def test_training_tells_what_it_found(folder):
         assert figures[policy]["vi_change"] <= 0
         assert policy in figures["thresholds"]
     lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
-    assert {"affinity network 1 of 3", "energy of center33", "policy", "affinity network 3 of 3"} <= {
-        line["stage"] for line in lines
-    }
+    stages = {line["stage"] for line in lines}
+    assert {"energy of pairwise17", "energy of center33", "policy", "affinity network 3 of 3"} <= stages
+    # What was finished before the interruption is not done again.
+    assert not stages & {"affinity network 1 of 3", "affinity network 2 of 3", "energy of pairwise9"}
     done = [line["done"] for line in lines]
     assert done == sorted(done)
     assert not (folder / "model.safetensors.training").exists()
