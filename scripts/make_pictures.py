@@ -34,8 +34,8 @@ PANEL_WIDTH = 480
 PATIENCE = 900.0
 GIF_WIDTH = 960
 GIF_BYTES = 5_000_000
-FRAMES = 36
-"""Pictures of the run in the animation."""
+EVERY, MIDDLE = 24, 400
+"""Merges between two frames of the animation, and before the picture of a run."""
 SPEED = 60
 """Merges per second while the animation is taken, so that the run lasts as long as it needs to be seen."""
 FRAME_MS, LOOK_MS = 140, 1300
@@ -152,23 +152,31 @@ def picture_data(studio: Studio) -> None:
     studio.save("data")
 
 
+def picture_agglomerate(studio: Studio) -> None:
+    """The tab Agglomerate in the middle of a run."""
+    tab = studio.show_tab("Agglomerate")
+    engine, ends = begin(studio, tab)
+    studio.wait_until(lambda: bool(ends) or len(engine.snapshot.steps) >= MIDDLE)
+    studio.save("agglomerate", studio.grab())
+    tab.speed.setValue(0)
+    studio.wait_until(lambda: bool(ends))
+
+
 def picture_run(studio: Studio) -> None:
     """The animation of a whole run and some decisions."""
     studio.show_window(GIF_SIZE, with_layers=False)
     tab = studio.show_tab("Agglomerate")
-    n_merges, engine = expected_merges(studio), studio.prepared()
-    ends: list[str] = []
-    engine.finished.connect(ends.append)
-    tab.speed.setValue(SPEED)
+    engine = studio.prepared()
+    engine.reset()
+    studio.wait_until(lambda: not engine.snapshot.steps)
     studio.settle()
     frames, times = [studio.grab()], [LOOK_MS]
-    tab.run.click()
-    for frame in range(1, FRAMES):
-        target = n_merges * frame // FRAMES
+    engine, ends = begin(studio, tab)
+    while not ends:
+        target = EVERY * len(frames)
         studio.wait_until(lambda target=target: bool(ends) or len(engine.snapshot.steps) >= target)
         frames.append(studio.grab())
         times.append(FRAME_MS)
-    studio.wait_until(lambda: bool(ends))
     studio.rest(1000)
     frames.append(studio.grab())
     times.append(2 * LOOK_MS)
@@ -178,26 +186,14 @@ def picture_run(studio: Studio) -> None:
     studio.show_window(SIZE)
 
 
-def picture_agglomerate(studio: Studio) -> None:
-    """The tab Agglomerate in the middle of a run."""
-    tab = studio.show_tab("Agglomerate")
-    n_merges, engine = expected_merges(studio), studio.prepared()
+def begin(studio: Studio, tab: Any) -> tuple[Any, list[str]]:
+    """Start a run that can be watched; return its engine and a list that gets an entry when it ends."""
+    engine, ends = studio.prepared(), []
+    engine.finished.connect(ends.append)
     tab.speed.setValue(SPEED)
     studio.settle()
     tab.run.click()
-    studio.wait_until(lambda: len(engine.snapshot.steps) >= 2 * n_merges // 3)
-    studio.save("agglomerate", studio.grab())
-    tab.speed.setValue(0)
-    studio.wait_until(lambda: not engine.snapshot.is_running)
-
-
-def expected_merges(studio: Studio) -> int:
-    """Run once, as fast as possible, to know how many merges there will be; then take them all back."""
-    engine = studio.finished()
-    n_merges = len(engine.snapshot.steps)
-    engine.reset()
-    studio.wait_until(lambda: not engine.snapshot.steps)
-    return n_merges
+    return engine, ends
 
 
 def add_decisions(studio: Studio, frames: list[np.ndarray], times: list[int]) -> None:
@@ -315,7 +311,9 @@ def picture_problem(studio: Studio) -> None:
     workspace = studio.workspace
     own = workspace.supervoxels_layer
     studio.show_tab("Data")
-    crop = studio.viewer.add_labels(np.asarray(own.data[:48]), scale=own.scale, units=own.units, name="crop")
+    crop = studio.viewer.add_labels(
+        np.asarray(own.data[: own.data.shape[0] // 2]), scale=own.scale, units=own.units, name="crop"
+    )
     crop.visible = False
     workspace.choose("supervoxels", crop)
     studio.save("problem")

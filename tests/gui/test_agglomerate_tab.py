@@ -169,13 +169,17 @@ def test_camera_follows_the_merges(qtbot, ready):
     assert viewer.scene.camera.center[1:] == pytest.approx(where[1:])
 
 
-def test_hidden_plots_catch_up(qtbot, ready):
+def test_hidden_tab_does_nothing_until_it_is_seen(qtbot, ready):
     ready.hide()
     ready.step.click()
     wait_for_steps(qtbot, ready, 1)
     assert len(ready.energy.energies) == 1
+    assert ready.figures.value("Merges") == "0"
+    assert not ready.undo.isEnabled()
     ready.show()
     assert len(ready.energy.energies) == 2
+    assert ready.figures.value("Merges") == "1"
+    assert ready.undo.isEnabled()
 
 
 def test_removed_segmentation_can_be_shown_again(qtbot, ready):

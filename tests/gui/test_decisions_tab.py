@@ -256,3 +256,13 @@ def test_the_table_keeps_up_with_a_run(tab, qtbot):
     qtbot.waitUntil(lambda: tab.table.rowCount() == n_open)
     assert tab.deciding.action == action
     assert tab.table.action_at(tab.view.currentIndex().row()) == action or tab.table.row_of(action) < 0
+
+    # Where nobody looks, nothing is drawn.
+    shown = tab.table.arrays
+    tab.hide()
+    with qtbot.waitSignal(engine.advanced, check_params_cb=lambda snapshot: not snapshot.is_running):
+        engine.step(5)
+    assert not tab._timer.isActive()
+    assert tab.table.arrays is shown
+    tab.show()
+    qtbot.waitUntil(lambda: tab.table.arrays.score is engine.snapshot.scores)

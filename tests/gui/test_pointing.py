@@ -338,6 +338,10 @@ def test_meshes_appear_in_3d_or_when_wanted(pointing, qtbot):
     workspace.select()
     assert meshes.layers == []
     assert image.blending == "translucent"
+    # Nothing is selected, so nothing lights up; in a section the outlines come back.
+    assert not pointing.highlight.segments.visible
+    workspace.viewer.dims.ndisplay = 2
+    workspace.select(22)
     assert pointing.highlight.segments.visible
     workspace.use_engine(None)
     assert not {"first segment", "second segment"} & {layer.name for layer in workspace.viewer.layers}

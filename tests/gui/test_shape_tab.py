@@ -13,6 +13,7 @@ from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtTest import QTest
 
 from gui.conftest import SHAPE, block_labels, small_agglomerator
+from gui.patience import PATIENCE_MS
 from napari_celis.core.descriptors import shape_descriptors, unpack_bits
 from napari_celis.core.lattice import Lattice
 from napari_celis.gui.descriptor_view import CHANGED, CONNECTED, DISCONNECTED, DescriptorView, pairs_to_draw
@@ -68,7 +69,7 @@ def wait_for_answer(qtbot, tab):
         is_asked = (request.lattice, request.centre, request.pair, request.with_zones)
         return is_asked == (tab.lattice, tab.centre, tab.pair, with_zones)
 
-    qtbot.waitUntil(is_shown, timeout=20000)
+    qtbot.waitUntil(is_shown, timeout=PATIENCE_MS)
     return tab.answer.view
 
 
@@ -78,7 +79,9 @@ def go(qtbot, tab, position):
 
 
 def ours(tab):
-    return {layer.name: layer for layer in tab.workspace.viewer.layers if layer.name.startswith("celis: ")}
+    """List our layers that are shown."""
+    layers = [layer for layer in tab.workspace.viewer.layers if layer.name.startswith("celis: ")]
+    return {layer.name: layer for layer in layers if layer.visible}
 
 
 def show_only(tab, *keys):
@@ -320,8 +323,13 @@ def test_overlays_come_and_go_without_touching_the_choice_of_layer(make_tab, qtb
     assert not tab.overlays["pairs"].isChecked()
     viewer.layers.remove(BOXES)
     assert not tab.overlays["tiling"].isChecked()
+    n_layers = len(viewer.layers)
     show_only(tab)
     assert not ours(tab)
+    # Hidden, not removed: to make them again would take a second each.
+    tab.overlays["components"].setChecked(True)
+    assert set(ours(tab)) == {COMPONENTS}
+    assert len(viewer.layers) == n_layers
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from napari_celis.core.paper_cost import PaperCosts, StandInEnergy
 from napari_celis.core.regions import tile
 from napari_celis.core.scores import SpecScores
 from napari_celis.core.supervoxels import Supervoxels
+
+if TYPE_CHECKING:
+    from napari_celis.models.energy import EnergyNetwork
 
 Figures = dict[str, float]
 
@@ -39,20 +43,26 @@ class BenchData:
     """Greedy steps of every benchmark that takes steps."""
 
 
-def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec], seed: int = 0) -> Energy:
-    """Make networks of hidden size 256 with random weights and features: the cost of real ones."""
+def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[EnergyNetwork]:
+    """Make networks of hidden size 256 with random weights: the cost of real ones."""
     import torch
 
     from napari_celis.models.energy import EnergyNetwork, preset_settings
-    from napari_celis.models.evaluator import NetworkEnergy
-    from napari_celis.models.features import CentreFeatures
 
     torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
     networks = [EnergyNetwork(preset_settings("fast", spec.n_bits, N_FEATURES)) for spec in specs]
     for network in networks:
         # Fresh weights give nearly the same energy everywhere; trained ones have logits of about this spread.
         network.output.weight.data *= 20.0
+    return networks
+
+
+def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec], seed: int = 0) -> Energy:
+    """Make an energy of random networks and features."""
+    from napari_celis.models.evaluator import NetworkEnergy
+    from napari_celis.models.features import CentreFeatures
+
+    rng = np.random.default_rng(seed)
     counts = [tile(shape, spec).n_centres for spec in specs]
     features = [
         CentreFeatures(
@@ -61,7 +71,7 @@ def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec],
         )
         for n, spec in zip(counts, specs, strict=True)
     ]
-    return NetworkEnergy(networks, features)
+    return NetworkEnergy(random_networks(specs, seed), features)
 
 
 def crop_middle(labels: np.ndarray, edge: int) -> np.ndarray:

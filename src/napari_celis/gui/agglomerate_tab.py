@@ -68,8 +68,10 @@ class AgglomerateTab(QWidget):
         self.n_steps.setRange(1, 1_000_000)
         self.n_steps.setValue(10)
         self.many = button("Step × N", self._on_many, "Take so many merges, whatever their scores.")
-        self.undo = button("Undo", lambda: self._engine.undo(), "Take the last decision back.", "Ctrl+Z")
-        self.redo = button("Redo", lambda: self._engine.redo(), "Do it again.", "Ctrl+Shift+Z")
+        self.undo = button(
+            "Undo", lambda: self._engine.undo(), "Take the last decision back; also Ctrl+Z.", "U"
+        )
+        self.redo = button("Redo", lambda: self._engine.redo(), "Do it again; also Ctrl+Shift+Z.", "Y")
         self.reset = button(
             "Reset", lambda: self._engine.reset(), "Take everything back; Redo brings it again."
         )
@@ -224,34 +226,32 @@ class AgglomerateTab(QWidget):
         self._enable()
 
     def _on_theme(self, event: Any = None) -> None:
-        colour = get_theme(self._workspace.viewer.theme).text.as_hex()
+        theme = get_theme(self._workspace.viewer.theme)
         for plot in (self.energy, self.scores):
-            plot.set_text_colour(colour)
+            plot.set_colours(theme.text.as_hex(), theme.background.as_hex())
 
     def _show(self, snapshot: Snapshot) -> None:
-        """Bring everything up to date; hidden plots wait until they are seen."""
+        """Bring everything up to date, not too often; a hidden tab waits until it is seen."""
         was_running = self._shown is not None and self._shown.is_running
         self._shown = snapshot
-        now = time.monotonic()
-        if snapshot.is_running and was_running and now - self._shown_at < PANEL_SECONDS:
-            return
-        self._shown_at = now
+        self._follow(snapshot)
+        is_time = time.monotonic() - self._shown_at >= PANEL_SECONDS
+        if self.isVisible() and (is_time or not (snapshot.is_running and was_running)):
+            self._show_all(snapshot)
+
+    def _show_all(self, snapshot: Snapshot) -> None:
+        self._shown_at = time.monotonic()
         self._show_figures(snapshot)
         self.timeline.show_snapshot(snapshot)
         self._enable()
-        if self.isVisible():
-            self._show_plots()
-        self._follow(snapshot)
+        self.energy.show_steps(snapshot.steps)
+        self.scores.show_scores(snapshot.scores[snapshot.available])
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Catch up with what happened while the tab was hidden."""
         super().showEvent(event)
-        self._show_plots()
-
-    def _show_plots(self) -> None:
         if self._shown is not None and self._engine is not None:
-            self.energy.show_steps(self._shown.steps)
-            self.scores.show_scores(self._shown.scores[self._shown.available])
+            self._show_all(self._shown)
 
     def _show_figures(self, snapshot: Snapshot) -> None:
         last = snapshot.steps[-1].score if snapshot.steps else None
@@ -269,7 +269,7 @@ class AgglomerateTab(QWidget):
             self.figures.show_value(name, text)
         if snapshot.is_running:
             self.state.setText("Running.")
-        elif self.state.text() == "Running.":
+        elif self.state.text() == "Running." or snapshot.last_command == "pause":
             self.state.setText("Holding.")
 
     def _on_finished(self, reason: str) -> None:

@@ -16,11 +16,17 @@ from napari_celis.gui.layers import labels_layer_like, layer_to_volume
 from napari_celis.gui.preparing import Chosen, Counted, IncompleteError, Prepared
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.checkpoint import CelisModel, PolicyName
 
 ROLES = ("image", "supervoxels", "truth")
 HINTS = {"supervoxels": ("supervoxel", "fragment", "watershed"), "truth": ("truth", "neuron", "gt")}
 """Words in the name of a labels layer that tell its role."""
+
+
+def may_be_volume(layer: Layer) -> bool:
+    """Tell whether a layer can be chosen: those that show a run cannot."""
+    is_live = layer.metadata.get("celis", {}).get("is_live", False)
+    return isinstance(layer, Image | Labels) and not is_live
 
 
 class ChosenData(QObject):
@@ -36,6 +42,8 @@ class ChosenData(QObject):
         self.viewer = viewer
         self.model: CelisModel | None = None
         self.model_path: Path | None = None
+        self.policy: PolicyName = "energy"
+        """How merges are ordered; one that the model knows."""
         self.any_voxel_size = False
         self.image_layer: Layer | None = None
         self.supervoxels_layer: Layer | None = None
@@ -68,8 +76,18 @@ class ChosenData(QObject):
     def use_model(self, model: CelisModel | None, path: Path | None = None) -> None:
         """Use a model that is in memory already."""
         self.model, self.model_path = model, path
+        self.policy = "energy" if model is None else model.policy
         self.data_changed.emit()
         self.check()
+
+    def use_policy(self, policy: PolicyName) -> None:
+        """Order merges in another way that the model knows."""
+        self.policy = policy
+        self.data_changed.emit()
+
+    def use_affinities(self, affinities: np.ndarray) -> None:
+        """Use affinities of the chosen image, float32 (3, Z, Y, X), instead of computing them."""
+        self._keep_affinities(affinities, self._volume("image"), self.model)
 
     def allow_any_voxel_size(self, is_allowed: bool) -> None:
         """Use the model although it was trained at another voxel size."""
@@ -86,6 +104,7 @@ class ChosenData(QObject):
         return Chosen(
             **volumes,
             model=self.model,
+            policy=self.policy,
             any_voxel_size=self.any_voxel_size,
             affinities=self.affinities if has_affinities else None,
             counted=self.counted(supervoxels),
@@ -126,8 +145,7 @@ class ChosenData(QObject):
 
     def _keep(self, chosen: Chosen, prepared: Prepared) -> None:
         """Remember what need not be computed again, and show supervoxels that were made."""
-        self.affinities = prepared.affinities
-        self._affinities_of = (chosen.image.data, chosen.model)
+        self._keep_affinities(prepared.affinities, chosen.image, chosen.model)
         if prepared.made_labels is not None:
             layer = labels_layer_like(prepared.made_labels, self.image_layer, "supervoxels")
             self._counted = (layer.data, prepared.counted)
@@ -138,6 +156,9 @@ class ChosenData(QObject):
             self._counted = (chosen.supervoxels.data, prepared.counted)
         self.data_changed.emit()
 
+    def _keep_affinities(self, affinities: np.ndarray, image: Volume, model: CelisModel) -> None:
+        self.affinities, self._affinities_of = affinities, (image.data, model)
+
     # Layers come and go.
 
     def _on_inserted(self, event: Any) -> None:
@@ -145,11 +166,12 @@ class ChosenData(QObject):
 
     def _adopt(self, layer: Layer) -> None:
         """Use a new layer for the role that its type and name suggest, if that is still free."""
+        if not may_be_volume(layer):
+            return
         layer.events.name.connect(lambda event: self.data_changed.emit())
-        is_ours = layer.metadata.get("celis", {}).get("is_live", False)
         if isinstance(layer, Image) and self.image_layer is None:
             self.choose("image", layer)
-        elif isinstance(layer, Labels) and not is_ours:
+        elif isinstance(layer, Labels):
             name = layer.name.lower()
             role = next((r for r, words in HINTS.items() if any(word in name for word in words)), None)
             if role is not None and getattr(self, f"{role}_layer") is None:
@@ -162,7 +184,8 @@ class ChosenData(QObject):
             if getattr(self, f"{role}_layer") is layer:
                 setattr(self, f"{role}_layer", None)
                 self.on_lost(f"The layer `{layer.name}` was removed.")
-        self.data_changed.emit()
+        if may_be_volume(layer):
+            self.data_changed.emit()
 
     def _watch_edits(self, layer: Layer) -> None:
         """Say so when supervoxels are painted on after they were read."""

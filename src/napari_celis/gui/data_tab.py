@@ -7,20 +7,30 @@ from pathlib import Path
 from typing import Any
 
 from napari.layers import Image, Labels, Layer
-from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QFormLayout, QSizePolicy, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QFormLayout,
+    QLabel,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from napari_celis.core.errors import CelisError, ModelError
 from napari_celis.core.volume import Volume, format_shape
 from napari_celis.gui import preparing
 from napari_celis.gui._reader import read_layers
 from napari_celis.gui._sample_data import neuropil_phantom
-from napari_celis.gui.chosen_data import ROLES
+from napari_celis.gui.chosen_data import ROLES, may_be_volume
 from napari_celis.gui.widgets import CommandLine, Figures, button, heading, row, wrapped
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.samples import bundled_models
 
 NONE = "–"
 FROM_FILE = "From a file …"
+POLICIES = {"energy": "Energy: the sum of its changes", "learned": "Learned: a classifier of contacts"}
 TIPS = {
     "image": "The grey values, as a layer with three axes.",
     "supervoxels": "The oversegmentation whose pieces are merged. Without one it is made from the image.",
@@ -40,6 +50,11 @@ class DataTab(QWidget):
         self.model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.model.setToolTip("What decides which supervoxels belong together.")
         self.model.activated.connect(self._on_model)
+        self.policy = QComboBox()
+        self.policy.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.policy.setToolTip("What orders merges. Each has a threshold of its own.")
+        self.policy.activated.connect(lambda index: workspace.use_policy(self.policy.itemData(index)))
+        self.policy_label = QLabel("Policy")
         self.any_size = QCheckBox("Use the model anyway")
         self.any_size.setToolTip("Go on although the model was trained on voxels of another size.")
         self.any_size.toggled.connect(workspace.allow_any_voxel_size)
@@ -74,6 +89,7 @@ class DataTab(QWidget):
         for role, combo in self.combos.items():
             layers.addRow(role.capitalize(), combo)
         model.addRow("Model", self.model)
+        model.addRow(self.policy_label, self.policy)
         layout.addWidget(heading("Volumes"))
         layout.addLayout(layers)
         layout.addLayout(row(self.open, self.sample, stretch=(1, 1)))
@@ -104,7 +120,7 @@ class DataTab(QWidget):
         """List the layers of the fitting kind first; others can be chosen too, to be told what is wrong."""
         chosen = getattr(self._workspace, f"{role}_layer")
         fitting = Image if role == "image" else Labels
-        layers = [layer for layer in reversed(self._workspace.viewer.layers) if _may_be_volume(layer)]
+        layers = [layer for layer in reversed(self._workspace.viewer.layers) if may_be_volume(layer)]
         layers.sort(key=lambda layer: not isinstance(layer, fitting))
         combo.clear()
         combo.addItem(NONE, None)
@@ -126,6 +142,17 @@ class DataTab(QWidget):
         self.model.addItem(FROM_FILE, FROM_FILE)
         is_chosen = self._workspace.model is not None
         self.model.setCurrentIndex(1 + list(models.values()).index(path or Path()) if is_chosen else 0)
+
+    def _fill_policies(self) -> None:
+        """Offer the policies of the model where there is a choice."""
+        model = self._workspace.model
+        names = () if model is None else model.policies
+        self.policy.clear()
+        for name in names:
+            self.policy.addItem(POLICIES[name], name)
+        self.policy.setCurrentIndex(self.policy.findData(self._workspace.policy))
+        for widget in (self.policy_label, self.policy):
+            widget.setVisible(len(names) > 1)
 
     def _show_figures(self) -> None:
         workspace = self._workspace
@@ -152,11 +179,12 @@ class DataTab(QWidget):
         self.model_figures.setVisible(model is not None)
         self.attribution.setVisible(bool(model and model.attribution))
         self.any_size.setVisible(self.any_size.isChecked() or self._has_other_voxel_size())
+        self._fill_policies()
         if model is None:
             return
         self.model_figures.show_value("Trained at", _size_nm(model.voxel_size_nm))
-        self.model_figures.show_value("Descriptors", ", ".join(spec.name for spec in model.specs))
-        self.model_figures.show_value("Threshold", f"{model.threshold:.3g}")
+        self.model_figures.show_value("Descriptors", f"{len(model.specs)} kinds")
+        self.model_figures.show_value("Threshold", f"{model.thresholds[self._workspace.policy]:.3g}")
         self.attribution.setText(model.attribution)
 
     def _has_other_voxel_size(self) -> bool:
@@ -216,11 +244,6 @@ class DataTab(QWidget):
         """Open files that are dropped here."""
         self.open_files([url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()])
         event.acceptProposedAction()
-
-
-def _may_be_volume(layer: Layer) -> bool:
-    is_live = layer.metadata.get("celis", {}).get("is_live", False)
-    return isinstance(layer, Image | Labels) and not is_live
 
 
 def _bundled() -> dict[str, Path]:

@@ -331,5 +331,5 @@ class Deciding(QObject):
             # What was merged is one segment now: the next click adds to it.
             self.clicks = self.clicks[:1]
             self.workspace.select(self.workspace.selected[0])
-        elif not self._timer.isActive():
+        elif (self.workspace.selected or self.plan is not None) and not self._timer.isActive():
             self._timer.start()

@@ -34,7 +34,23 @@ STATE_TIPS = {
     ActionState.REJECTED: "You decided that these two stay apart.",
     ActionState.UNSEEN: "No descriptor sees this contact, so it has no score.",
 }
+STATE_BRUSHES = {int(state): QColor(colour) for state, colour in STATE_COLOURS.items()}
+ANSWERED = {
+    int(role)
+    for role in (
+        Qt.ItemDataRole.DisplayRole,
+        Qt.ItemDataRole.ForegroundRole,
+        Qt.ItemDataRole.ToolTipRole,
+    )
+}
+LEFT, RIGHT = (
+    side | Qt.AlignmentFlag.AlignVCenter for side in (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight)
+)
+"""Words to the left, numbers to the right."""
 NO_RANK = np.iinfo(np.int64).max
+ENERGY_CHANGE = "ΔE"
+PART_TIP = "Energy change by descriptor spec {}"
+PART_TIPS = {ENERGY_CHANGE: "Energy change of the merge, all descriptor specs together"}
 NARROWEST = 54
 """Where columns would become narrower than this, those of descriptor specs wait until they are asked for."""
 
@@ -142,8 +158,11 @@ class DecisionTable(QAbstractTableModel):
         """Write title and explanation of every column."""
         return (
             ("№", "Place in the queue: closest to the threshold, weighted by size"),
-            ("Score", "What greedy goes by: the energy change of the merge, lower is better"),
-            *((name, f"Energy change by descriptor spec {name}") for name in self._part_names),
+            (
+                "Score",
+                "What greedy goes by, lower is better: the energy change, or what a learned policy says",
+            ),
+            *((name, PART_TIPS.get(name, PART_TIP).format(name)) for name in self._part_names),
             ("Area", "Voxel faces in the contact"),
             ("Small", "Voxels of the smaller segment"),
             ("Large", "Voxels of the larger segment"),
@@ -172,20 +191,21 @@ class DecisionTable(QAbstractTableModel):
 
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Describe one cell."""
+        # Qt asks seven times per cell and painting: what we do not answer must cost nothing.
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return RIGHT if index.column() < len(self.headers) - 1 else LEFT
+        if role not in ANSWERED or self.arrays is None:
+            return None
         action = self.action_at(index.row())
-        if action < 0 or self.arrays is None:
+        if action < 0:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(action, index.column())
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self._alignment(index.column())
-        state = ActionState(self.arrays.state[action])
-        if role == Qt.ItemDataRole.ForegroundRole and state in STATE_COLOURS:
-            return QColor(STATE_COLOURS[state])
-        if role == Qt.ItemDataRole.ToolTipRole:
-            ends = self.arrays.u_id[action], self.arrays.v_id[action]
-            return f"Supervoxels {ends[0]} and {ends[1]}. {STATE_TIPS[state]}"
-        return None
+        state = int(self.arrays.state[action])
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return STATE_BRUSHES.get(state)
+        ends = self.arrays.u_id[action], self.arrays.v_id[action]
+        return f"Supervoxels {ends[0]} and {ends[1]}. {STATE_TIPS[state]}"
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Order the rows by a column; equal ones stay in the order of the queue."""
@@ -193,12 +213,6 @@ class DecisionTable(QAbstractTableModel):
         self._arrange()
 
     # How.
-
-    def _alignment(self, column: int) -> Any:
-        """Numbers to the right, words to the left."""
-        is_text = column == len(self.headers) - 1
-        side = Qt.AlignmentFlag.AlignLeft if is_text else Qt.AlignmentFlag.AlignRight
-        return side | Qt.AlignmentFlag.AlignVCenter
 
     def _arrange(self) -> None:
         """Filter and sort again, and tell the view."""
@@ -227,7 +241,7 @@ class DecisionTable(QAbstractTableModel):
         if column <= n_scores:
             return signed(value)
         if column == len(self.headers) - 1:
-            return STATE_NAMES[ActionState(value)]
+            return STATE_NAMES[int(value)]
         return short_number(value)
 
 

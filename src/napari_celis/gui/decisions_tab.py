@@ -23,6 +23,7 @@ from qtpy.QtWidgets import (
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.gui.deciding import REFRESH_MS, Deciding
 from napari_celis.gui.decision_table import (
+    ENERGY_CHANGE,
     NARROWEST,
     NO_RANK,
     STATE_NAMES,
@@ -153,7 +154,8 @@ class DecisionsTab(QWidget):
         if engine is None:
             self.table.show(None)
         elif self.isVisible():
-            engine.ask(parts_of_all, self._on_parts, key="parts of all")
+            with_sum = self.workspace.run_policy == "learned"
+            engine.ask(lambda a: parts_of_all(a, with_sum=with_sum), self._on_parts, key="parts of all")
             self.deciding.all_actions.look_ahead(self._on_ready)
         has_rows = engine is not None
         for widget in (self.next, self.undo, self.redo, self.state, self.find, self.smallest):
@@ -250,6 +252,8 @@ class DecisionsTab(QWidget):
 
     def _follow(self) -> None:
         """Select the row of the action that is looked at, without going there again."""
+        if not self.isVisible():
+            return
         at = self.table.row_of(self.deciding.action) if self.deciding.action >= 0 else -1
         selection = self.view.selectionModel()
         if at == self.view.currentIndex().row() and selection.hasSelection() == (at >= 0):
@@ -277,7 +281,7 @@ class DecisionsTab(QWidget):
         self.refresh()
 
     def _on_advanced(self, _: Any) -> None:
-        if not self._timer.isActive():
+        if self.isVisible() and not self._timer.isActive():
             self._timer.start()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
@@ -286,9 +290,10 @@ class DecisionsTab(QWidget):
         self.refresh()
 
 
-def parts_of_all(agglomerator: Agglomerator) -> dict[str, np.ndarray]:
-    """Split the energy change of every action by descriptor spec."""
+def parts_of_all(agglomerator: Agglomerator, *, with_sum: bool) -> dict[str, np.ndarray]:
+    """Split the energy change of every action by descriptor spec; with the sum where scores are another."""
     everything = np.arange(len(agglomerator.actions))
-    return {
+    total = {ENERGY_CHANGE: agglomerator.energy_changes()} if with_sum else {}
+    return total | {
         scores.table.tiling.spec.name: scores.action_sums(everything)[:, 0] for scores in agglomerator.specs
     }

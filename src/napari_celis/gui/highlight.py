@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Labels, Layer, Points
-from napari.utils.colormaps import Colormap, DirectLabelColormap
+from napari.utils.colormaps import Colormap, CyclicLabelColormap
+from napari.utils.colormaps.standardize_color import transform_color
 from qtpy.QtCore import QObject
 
 from napari_celis.core.explain import CentreChanges
@@ -63,6 +64,7 @@ class Highlight(QObject):
         self.deciding = Deciding.of(workspace)
         self.segments: Labels | None = None
         self.centres: Points | None = None
+        self._is_lit = False
         self._shown_centres: tuple[tuple[CentreChanges, ...], int] = ((), -1)
         self.meshes = SelectionMeshes(workspace)
         self.meshes.changed.connect(self._show_one_body)
@@ -104,24 +106,29 @@ class Highlight(QObject):
         if self.segments is None:
             if not lut.any():
                 return
-            self.segments = self._add(self._new_segments(lut))
+            self.segments, self._is_lit = self._add(self._new_segments(lut)), True
         data, is_outlined = self.segments.data, self.deciding.plan is None
         if data.is_outlined != is_outlined or not np.array_equal(data.lut, lut):
             data.lut, data.is_outlined = lut, is_outlined
-            self.segments.refresh(extent=False, thumbnail=False)
+            self.segments.refresh(extent=False, thumbnail=False, highlight=False)
+        self._show_one_body()
 
     def _show_one_body(self) -> None:
-        """Leave the 3-D view to surfaces where there are some: both at once would flicker."""
-        if self.segments is not None:
-            is_doubled = bool(self.meshes.layers) and self.workspace.viewer.dims.ndisplay == 3
-            self.segments.visible = not is_doubled
+        """Hide what is empty, and leave the 3-D view to surfaces where there are some: both would flicker."""
+        if self.segments is None:
+            return
+        is_doubled = bool(self.meshes.layers) and self.workspace.viewer.dims.ndisplay == 3
+        is_lit = bool(self.segments.data.lut.any()) and not is_doubled
+        if is_lit != self._is_lit:
+            self._is_lit = self.segments.visible = is_lit
 
     def _new_segments(self, lut: np.ndarray) -> Labels:
-        colours = {None: "transparent", 0: "transparent", **COLOURS}
+        # A `DirectLabelColormap` would compile for seconds when it is first used.
+        colours = transform_color(["transparent", *(COLOURS[value] for value in sorted(COLOURS))])
         return Labels(
             OutlinedLabels(self.workspace.supervoxels.dense, lut),
             name="selection",
-            colormap=DirectLabelColormap(color_dict=colours),
+            colormap=CyclicLabelColormap(colors=colours),
             opacity=0.8,
             blending="translucent_no_depth",
             metadata={"celis": {"kind": "labels", "is_live": True}},
@@ -189,6 +196,11 @@ class Highlight(QObject):
             self._remove(layer)
         self.segments, self.centres, self._shown_centres = None, None, ((), -1)
         self.meshes.clear()
+        if self.deciding.engine is not None and self.workspace.supervoxels is not None:
+            # Made before they are needed: it takes napari a second, for which no key and no run should wait.
+            self.segments = self._add(self._new_segments(self.values()))
+            self.centres = self._add(self._new_centres())
+            self._is_lit = True
 
     def _on_view(self, event: Any) -> None:
         if self.deciding.engine is not None:

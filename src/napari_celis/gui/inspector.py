@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qtpy.QtCore import QRectF, QSize, Qt
-from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPalette
+from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPalette, QShowEvent
 from qtpy.QtWidgets import QCheckBox, QGridLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_celis.gui.deciding import Deciding
@@ -13,6 +13,10 @@ from napari_celis.gui.widgets import OKABE_ITO, button, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
 NOTHING = "Choose a row, press N for the next doubtful decision, or click two segments in the canvas."
+LEARNED = (
+    "Learned policy: the score is the classifier's log-odds that this merge is wrong. "
+    "The bars are the energy changes by descriptor spec, {} in all."
+)
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
 
 
@@ -78,6 +82,7 @@ class Inspector(QWidget):
         font.setBold(True)
         self.score.setFont(font)
         self.verdict = wrapped()
+        self.meaning = wrapped()
         self.parts = PartBars()
         self.buttons = {
             "merge": button("Merge", deciding.merge, "Join the two selected segments.", "M"),
@@ -91,7 +96,7 @@ class Inspector(QWidget):
         }
         self.centres = QCheckBox("ΔE at centres")
         self.centres.setToolTip(
-            "Show in the canvas what each centre adds to the score: blue for, red against."
+            "Show in the canvas what each centre adds to the energy change: blue for, red against."
         )
         self.centres.setChecked(deciding.wants_centres)
         self.centres.toggled.connect(deciding.show_centres)
@@ -102,7 +107,6 @@ class Inspector(QWidget):
         self.meshes.toggled.connect(self.highlight.meshes.always_show)
         self._lay_out()
         deciding.changed.connect(self.refresh)
-        self.refresh()
 
     def _lay_out(self) -> None:
         self._decide, self._confirm = QWidget(), QWidget()
@@ -118,12 +122,14 @@ class Inspector(QWidget):
         layout.setSpacing(4)
         layout.addWidget(self.segments)
         layout.addLayout(row(self.score, self.verdict, stretch=(0, 1)))
-        for widget in (self.parts, self._decide, self._confirm):
+        for widget in (self.meaning, self.parts, self._decide, self._confirm):
             layout.addWidget(widget)
         layout.addLayout(row(self.centres, self.meshes, stretch=(1, 1)))
 
     def refresh(self) -> None:
-        """Show the decision as it is now."""
+        """Show the decision as it is now, as soon as somebody looks."""
+        if not self.isVisible():
+            return
         deciding = self.deciding
         is_cut = deciding.plan is not None
         self.segments.setText(self._segments_text())
@@ -132,10 +138,17 @@ class Inspector(QWidget):
         self.score.setText("" if score is None else signed(score))
         self.verdict.setText(self._verdict_text())
         self.parts.setVisible(score is not None)
+        self.meaning.setVisible(score is not None and self.workspace.run_policy == "learned")
+        self.meaning.setText(LEARNED.format(signed(sum(deciding.parts.values()))))
         self.parts.show_parts(deciding.parts)
         self._decide.setVisible(not is_cut)
         self._confirm.setVisible(is_cut)
         self._enable()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        """Catch up with what happened while nobody looked."""
+        super().showEvent(event)
+        self.refresh()
 
     def _enable(self) -> None:
         n_selected = len(self.workspace.selected) if self.deciding.engine is not None else 0
@@ -157,9 +170,9 @@ class Inspector(QWidget):
             return self._plan_text()
         if not workspace.selected:
             return NOTHING
-        lines, candidates = [], deciding.candidates()
+        lines, sizes = [], workspace.supervoxels.sizes
         for supervoxel, colour in zip(workspace.selected, ("orange", "sky"), strict=False):
-            voxels = int(candidates.voxels[candidates.root[supervoxel]])
+            voxels = int(sizes[deciding.members(supervoxel)].sum())
             chip = f'<span style="color:{OKABE_ITO[colour]}">■</span>'
             segment = workspace.segment_of(supervoxel)
             clicked = int(workspace.supervoxels.ids[supervoxel])

@@ -16,6 +16,7 @@ KEYS: dict[str, str] = {
     "U": "undo",
     "Ctrl+Z": "undo",
     "Ctrl+Shift+Z": "redo",
+    "Y": "redo",
     "N": "next_doubtful",
     "A": "accept",
     "R": "reject",

@@ -34,12 +34,13 @@ class LivePlot(pg.PlotWidget):
         self.setLabel("bottom", x_label)
         self.setLabel("left", y_label)
 
-    def set_text_colour(self, colour: str) -> None:
-        """Draw axes and labels in the colour of the theme's text."""
+    def set_colours(self, text: str, background: str) -> None:
+        """Take over the colours of the theme; a background that is left to Qt keeps those of the last one."""
+        self.setBackground(background)
         for name in ("left", "bottom"):
             axis = self.getAxis(name)
-            axis.setPen(colour)
-            axis.setTextPen(colour)
+            axis.setPen(text)
+            axis.setTextPen(text)
 
     def wheelEvent(self, event: Any) -> None:  # noqa: N802
         """Leave the wheel to the tab, which scrolls."""

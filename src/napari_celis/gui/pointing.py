@@ -20,7 +20,7 @@ MODE = "point"
 CLICK_PIXELS = 4
 """A press that moves further than this is a drag and moves the camera."""
 
-NO_ENGINE = "Choose an image and a model in Data and press Prepare; then a click selects a segment."
+NO_ENGINE = "Press Prepare or Run in Agglomerate; then a click selects a segment."
 OFF = "Pointing is off: clicks belong to napari. Switch it on in Decisions."
 CONFIRM = "Two colours show the two sides. Enter cuts · Esc cancels"
 

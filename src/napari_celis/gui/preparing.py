@@ -22,7 +22,7 @@ from napari_celis.io.memory import available_bytes, format_gb
 from napari_celis.io.volumes import read_image, read_labels
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.checkpoint import CelisModel, PolicyName
 
 BYTES_PER_VOXEL = 60
 """What preparing takes at its peak: affinities, labels, indices and features; measured 40 to 55."""
@@ -49,6 +49,7 @@ class Chosen:
     supervoxels: Volume | None = None
     truth: Volume | None = None
     model: CelisModel | None = None
+    policy: PolicyName = "energy"
     any_voxel_size: bool = False
     affinities: np.ndarray | None = None
     """From an earlier time with the same image and model."""
@@ -163,7 +164,11 @@ def prepare(chosen: Chosen, report: Report, *, only_supervoxels: bool = False) -
     report(stage, 0.0)
     overlaps = None if chosen.truth is None else _overlaps(counted.supervoxels, chosen.truth)
     agglomerator = agglomerator_of(
-        chosen.model, counted.supervoxels, affinities, progress=lambda share: report(stage, share)
+        chosen.model,
+        counted.supervoxels,
+        affinities,
+        policy=chosen.policy,
+        progress=lambda share: report(stage, share),
     )
     return Prepared(affinities, made, counted, agglomerator, overlaps)
 

@@ -61,7 +61,10 @@ def label_colours(*, pale: bool) -> CyclicLabelColormap:
 
 
 class ShapeLayers:
-    """Makes, updates and removes the layers of the shape tab; the user's choice of layer is left alone."""
+    """Makes, updates and hides the layers of the shape tab; the user's choice of layer is left alone.
+
+    A layer that comes or goes takes napari half a second, so one that is not wanted is only hidden.
+    """
 
     def __init__(self, viewer: Any) -> None:
         self._viewer = viewer
@@ -69,8 +72,15 @@ class ShapeLayers:
 
     def clear(self) -> None:
         """Remove all layers."""
-        for name in list(self._layers):
-            self._remove(name)
+        layers, self._layers = self._layers.values(), {}
+        for layer in layers:
+            if layer in self._viewer.layers:
+                self._viewer.layers.remove(layer)
+
+    def hide(self) -> None:
+        """Hide all layers."""
+        for name in self._layers:
+            self._hide(name)
 
     def show(
         self,
@@ -131,9 +141,9 @@ class ShapeLayers:
         return axis, float(np.rint(like.world_to_data(dims.point[-3:])[axis]))
 
     def _show_lines(self, name: str, like: Layer, drawn: tuple[np.ndarray, list[str]] | None) -> None:
-        """Update a layer of lines in their colours, or remove it."""
+        """Update a layer of lines in their colours, or hide it."""
         if drawn is None:
-            self._remove(name)
+            self._hide(name)
             return
         lines, colours = drawn
         if not self._has(name):
@@ -155,9 +165,9 @@ class ShapeLayers:
             _change(layer, data=lines, edge_color=transform_color(colours), edge_width=self._line_width(like))
 
     def _show_labels(self, name: str, labels: np.ndarray | None, place: dict[str, Any]) -> None:
-        """Update a layer of labels, or remove it."""
+        """Update a layer of labels, or hide it."""
         if labels is None:
-            self._remove(name)
+            self._hide(name)
             return
         if not self._has(name):
             self._add(
@@ -172,7 +182,7 @@ class ShapeLayers:
             )
             self._layers[name].editable = False
         layer = self._layers[name]
-        _change(layer, data=labels, scale=place["scale"], translate=place["translate"])
+        _change(layer, data=labels, scale=place["scale"], translate=place["translate"], visible=True)
 
     def _has(self, name: str) -> bool:
         """Tell whether a layer is there; the user may have removed it."""
@@ -193,10 +203,9 @@ class ShapeLayers:
         name = next((name for name, own in self._layers.items() if own is layer), "")
         return BOX_KEYS if name == BOXES else {name.removeprefix("celis: ")} & OVERLAYS.keys()
 
-    def _remove(self, name: str) -> None:
-        layer = self._layers.pop(name, None)
-        if layer is not None and layer in self._viewer.layers:
-            self._viewer.layers.remove(layer)
+    def _hide(self, name: str) -> None:
+        if self._has(name):
+            _change(self._layers[name], visible=False)
 
 
 def _change(layer: Layer, **values: Any) -> None:

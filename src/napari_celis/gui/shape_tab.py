@@ -175,7 +175,7 @@ class ShapeTab(ShapeForm):
             self.workspace.engine.advanced.connect(self._on_advanced)
 
     def _on_advanced(self, snapshot: object) -> None:
-        if not self._look_again.isActive():
+        if self.isVisible() and not self._look_again.isActive():
             self._look_again.start()
 
     def _on_specs(self, specs: tuple[DescriptorSpec, ...]) -> None:
@@ -261,12 +261,12 @@ class ShapeTab(ShapeForm):
         """Show why there is nothing to see at this centre; others can still be chosen."""
         self.answer = None
         self.line.stop()
-        self.layers.clear()
+        self.layers.hide()
         self.show_no_answer(sentence)
 
     def _show_nothing(self, sentence: str) -> None:
         self.answer = None
-        self.layers.clear()
+        self.layers.hide()
         self.line.show_place(None, None)
         self.show_no_answer(sentence)
         self.enable(False)
@@ -299,7 +299,7 @@ class ShapeTab(ShapeForm):
         layer = self._layer()
         shown = {key for key, check in self.overlays.items() if check.isChecked()}
         if self.answer is None or layer is None or not self.isVisible() or not shown:
-            self.layers.clear()
+            self.layers.hide()
             return
         is_merged = self.answer.merge is not None and self.is_after.isChecked()
         view, lattice = self.answer.view, self.answer.request.lattice
@@ -314,11 +314,11 @@ class ShapeTab(ShapeForm):
         self.look()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
-        """Take the layers out of the viewer when another tab comes to the front."""
+        """Take the layers out of sight when another tab comes to the front."""
         super().hideEvent(event)
         if not event.spontaneous():
             self._stop()
-            self.layers.clear()
+            self.layers.hide()
 
     def _on_closing(self) -> None:
         self._stop()

@@ -73,8 +73,8 @@ class ThemedPlot(LivePlot):
 
     def dress(self) -> None:
         """Take over the colours of the theme."""
-        text = get_theme(self._viewer.theme).text.as_rgb_tuple(alpha=False)
-        self.set_text_colour(QColor(*text).name())
+        theme = get_theme(self._viewer.theme)
+        self.set_colours(theme.text.as_hex(), theme.background.as_hex())
         for item, colour, options in self._dressed:
             item.setPen(self.pen(colour, **options))
 
