@@ -56,6 +56,13 @@ The oracle gives each supervoxel to the object it shares most voxels with: no ag
 supervoxels gets much nearer to the truth. VI is in bits; "inside" ignores the voxels within 2 of a truth
 boundary, as `celis evaluate` does. The AUC says how well the mean grey of the contact between two supervoxels
 tells true merges from false ones; 0.5 is a coin. In the necks only shape can tell.
+
+## Models
+
+`models/` holds what `python scripts/make_models.py NAME` trained: `phantom.safetensors` on a phantom with another
+seed, so that it has never seen this sample, and `fibsem-medulla.safetensors` on FlyEM's FIB-SEM volume
+training_sample2 (z < 125; Janelia Research Campus, neuroproof_examples, CC-BY 3.0; Takemura et al., Nature 500,
+2013). Each file holds its own attribution.
 """
 
 

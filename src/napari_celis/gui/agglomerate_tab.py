@@ -71,7 +71,7 @@ class AgglomerateTab(QWidget):
         self.undo = button(
             "Undo", lambda: self._engine.undo(), "Take the last decision back; also Ctrl+Z.", "U"
         )
-        self.redo = button("Redo", lambda: self._engine.redo(), "Do it again; also Ctrl+Shift+Z.", "Y")
+        self.redo = button("Redo", lambda: self._engine.redo(), "Do it again: Ctrl+Shift+Z.", "Y")
         self.reset = button(
             "Reset", lambda: self._engine.reset(), "Take everything back; Redo brings it again."
         )
