@@ -60,9 +60,9 @@ tells true merges from false ones; 0.5 is a coin. In the necks only shape can te
 ## Models
 
 `models/` holds what `python scripts/make_models.py NAME` trained: `phantom.safetensors` on a phantom with
-another seed, so that it has never seen this sample, and `fibsem-medulla.safetensors` on FlyEM's FIB-SEM volume
-training_sample2 (z < 125; Janelia Research Campus, neuroproof_examples, CC-BY 3.0; Takemura et al., Nature
-500, 2013). Each file holds its own attribution.
+another seed, so that it has never seen this sample, and `fibsem-medulla.safetensors` on the FIB-SEM volume
+training_sample2 (FlyEM, z < 125; Janelia Research Campus, neuroproof_examples, CC-BY 3.0; Takemura et al.,
+Nature 500, 2013). Each file holds its own attribution.
 """
 
 
