@@ -25,7 +25,7 @@ def celis(*arguments):
 def folder(tmp_path_factory):
     """A phantom, and a model trained on it for a few seconds, with an interruption."""
     folder = tmp_path_factory.mktemp("model")
-    celis("phantom", folder / "phantom.h5", "--shape", 72, 40, 40, "--seed", 3)
+    celis("phantom", folder / "phantom.h5", "--shape", 80, 56, 56, "--seed", 3)
     image, truth = (
         open_volume(f"{folder}/phantom.h5:volumes/{name}") for name in ("raw", "labels/neuron_ids")
     )
@@ -70,7 +70,7 @@ def test_training_tells_what_it_found(folder):
 
 def test_affinities_of_networks_that_did_not_see_the_place(folder):
     affinities = read_affinities(folder / "unseen.h5")
-    assert affinities.data.shape == (3, 72, 40, 40)
+    assert affinities.data.shape == (3, 80, 56, 56)
     assert affinities.voxel_size_nm == (10.0, 10.0, 10.0)
 
 
@@ -80,7 +80,7 @@ def test_affinities_are_probabilities_in_the_right_place(folder):
         "-o", folder / "affinities.h5",
     )  # fmt: skip
     affinities = read_affinities(folder / "affinities.h5")
-    assert affinities.data.shape == (3, 72, 40, 40)
+    assert affinities.data.shape == (3, 80, 56, 56)
     assert affinities.voxel_size_nm == (10.0, 10.0, 10.0)
     assert 0 <= float(affinities.data.min()) <= float(affinities.data.max()) <= 1
 

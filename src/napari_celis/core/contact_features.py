@@ -50,11 +50,10 @@ def contact_features(rows: ContactRows) -> np.ndarray:
         size, share of its surface that the contact takes, moments and quantiles of its inside. Then how
         contact and insides differ.
     """
-    n = len(rows.contact)
     sums = np.concatenate([rows.contact, *rows.inside])
-    summary = _summaries(sums).reshape(3, n, -1)
+    summary = np.split(_summaries(sums), 3)
     shares = sums[:, HISTOGRAM] / np.maximum(sums[:, COUNT], 1)[:, None]
-    histogram, inside_small, inside_large = shares.reshape(3, n, -1)
+    histogram, inside_small, inside_large = np.split(shares, 3)
     area = rows.contact[:, COUNT]
     scalars = [
         np.log(area),

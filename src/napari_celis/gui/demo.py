@@ -81,6 +81,8 @@ def _agglomerated(panel: CelisPanel, supervoxels: Volume) -> Volume:
             waiting.quit()
 
     def run() -> None:
+        # Nobody watches: what is not drawn costs nothing.
+        workspace.segmentation_layer.visible = False
         workspace.engine.finished.connect(lambda reason: waiting.quit())
         workspace.engine.run()
 
@@ -89,5 +91,6 @@ def _agglomerated(panel: CelisPanel, supervoxels: Volume) -> Volume:
     waiting.exec()
     if problems:
         raise CelisError(problems[0])
+    workspace.segmentation_layer.visible = True
     labels = workspace.segmentation_layer.data[:]
     return Volume(labels, supervoxels.voxel_size_nm, supervoxels.offset_nm, "segmentation")

@@ -71,11 +71,11 @@ def spread(features: np.ndarray, knots: np.ndarray) -> np.ndarray:
     """
     places = np.empty(features.shape)
     for column, own in enumerate(knots):
-        values = features[:, column].astype(np.float64)
+        values = np.clip(features[:, column].astype(np.float64), own[0], own[-1])
         below = np.clip(np.searchsorted(own, values) - 1, 0, len(own) - 2)
         step = own[below + 1] - own[below]
         share = np.divide(values - own[below], step, out=np.zeros(len(values)), where=step > 0)
-        places[:, column] = below + np.clip(share, 0.0, 1.0)
+        places[:, column] = below + share
     spreaded: np.ndarray = SPREAD * (2.0 * places / (knots.shape[1] - 1) - 1.0)
     return spreaded
 
