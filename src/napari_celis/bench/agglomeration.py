@@ -150,7 +150,8 @@ def measure_first_layer(data: BenchData) -> Figures:
     """Time factorised against plain evaluation of the same rows, one thread each."""
     import torch
 
-    from napari_celis.models.evaluator import NetworkEnergy, one_torch_thread
+    from napari_celis.models.device import one_torch_thread
+    from napari_celis.models.evaluator import NetworkEnergy
 
     labels = crop_middle(data.supervoxels, COUNTED_EDGE)
     specs = paper_specs(strides=STRIDES)

@@ -75,3 +75,14 @@ def explained_memory(device: torch.device, way_out: str) -> Iterator[None]:
         if not isinstance(error, torch.cuda.OutOfMemoryError) and "memory" not in str(error):
             raise
         raise NotEnoughMemoryError(f"The device `{device}` ran out of memory. {way_out}") from error
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Keep torch on the calling thread: the agglomerator's own pool already uses every core."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

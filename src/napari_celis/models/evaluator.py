@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from napari_celis.core.descriptors import unpack_bits
 from napari_celis.models import kernels
+from napari_celis.models.device import one_torch_thread
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.features import CentreFeatures
 
@@ -21,17 +21,6 @@ INDEPENDENT_ROWS = 4
 """From this many rows on, a matrix product treats each of them the same way."""
 CACHED_ROWS = 1 << 11
 """Rows whose hidden layers stay in a processor's cache."""
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Keep torch on the calling thread: the agglomerator's own pool already uses every core."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class NetworkEnergy:

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from napari_celis.models.device import one_torch_thread
+
 N_KNOTS = 33
 """Quantiles of every feature that are remembered."""
 SPREAD = 1.7
@@ -90,15 +92,16 @@ class NetworkScorer:
     """
 
     def __init__(self, network: PolicyNetwork) -> None:
-        arrays = {name: value.detach().cpu().double().numpy() for name, value in network.state_dict().items()}
-        self._knots = arrays["knots"]
-        self._weights = [arrays[f"weights.{layer}"] for layer in range(len(network.weights))]
-        self._biases = [arrays[f"biases.{layer}"] for layer in range(len(network.biases))]
+        tensors = {name: value.detach().cpu().double() for name, value in network.state_dict().items()}
+        self._knots = tensors["knots"].numpy()
+        self._weights = [tensors[f"weights.{layer}"] for layer in range(len(network.weights))]
+        self._biases = [tensors[f"biases.{layer}"] for layer in range(len(network.biases))]
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """Return the log-odds that each merge is wrong, float64 (n,)."""
-        hidden = spread(features, self._knots)
-        for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
-            hidden = np.maximum(hidden @ weight + bias, 0.0)
-        odds: np.ndarray = (hidden @ self._weights[-1] + self._biases[-1])[:, :, 0].mean(axis=0)
+        with torch.inference_mode(), one_torch_thread():
+            hidden = torch.from_numpy(spread(features, self._knots))
+            for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
+                hidden = torch.relu(hidden @ weight + bias)
+            odds: np.ndarray = (hidden @ self._weights[-1] + self._biases[-1])[:, :, 0].mean(dim=0).numpy()
         return odds
