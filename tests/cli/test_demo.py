@@ -27,7 +27,7 @@ def celis(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
         env=inherited | environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=540,
     )
 
 
