@@ -134,6 +134,18 @@ def test_resuming_gives_the_same_bits(boxes, preset):
         assert torch.equal(tensor, second.result().state_dict()[name]), name
 
 
+def test_short_numbers_follow_the_long_ones(boxes, monkeypatch):
+    losses = {}
+    larger = replace(TINY, patch_zyx=(12, 12, 12), holdout=0.0)
+    for is_fast in (False, True):
+        monkeypatch.setattr(module, "has_fast_bfloat16", lambda _, is_fast=is_fast: is_fast)
+        trainer = AffinityTrainer(*boxes, larger)
+        losses[is_fast] = [record.loss for record in trainer.run(steps=6)]
+        assert all(weight.dtype == torch.float32 for weight in trainer.result().parameters())
+    assert losses[True] != losses[False]
+    assert_allclose(losses[True], losses[False], rtol=0.05)
+
+
 def test_the_best_weights_are_returned_when_validation_gets_worse(boxes, monkeypatch):
     image, truth = boxes
     trainer = AffinityTrainer(image, truth, replace(TINY, validate_every=1, patience=3))

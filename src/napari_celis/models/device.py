@@ -53,6 +53,17 @@ def available_devices() -> list[str]:
     return [*found, "cpu"]
 
 
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Tell whether a processor multiplies in bfloat16 by itself; elsewhere it would be slower than float32."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu":
+        return False
+    # Older versions of torch do not say what the CPU can do.
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
+
+
 @contextmanager
 def explained_memory(device: torch.device, way_out: str) -> Iterator[None]:
     """Turn torch's out-of-memory errors into one that says what to do.

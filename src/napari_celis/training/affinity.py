@@ -15,7 +15,7 @@ from napari_celis.core.errors import TrainingError
 from napari_celis.core.volume import as_labels, require_finite, require_same_shape
 from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet, measure_intensity
-from napari_celis.models.device import choose_device, explained_memory
+from napari_celis.models.device import choose_device, explained_memory, has_fast_bfloat16
 from napari_celis.models.inference import predict_affinities
 from napari_celis.training.affinity_data import PatchSampler, affinity_targets, prepare_labels
 from napari_celis.training.affinity_loss import AffinityFigures, affinity_loss, judge
@@ -69,6 +69,9 @@ class AffinityTrainer:
             image, labels = image[fit], labels[fit]
         self._validation = None if judged is None else self._prepare_validation(*judged)
         self._sampler = self._prepare_sampler(image, labels)
+        # On maps of two voxels torch's gradients in bfloat16 are not always finite.
+        coarsest = np.array(self._sampler.output_zyx) // self.net.grid_zyx
+        self._is_short = bool(coarsest.min() > 2) and has_fast_bfloat16(self.net.device)
         self._rng = np.random.default_rng(seed)
         self._dropout = torch.Generator().manual_seed(seed).get_state()
         self._optimizer = torch.optim.AdamW(
@@ -231,7 +234,9 @@ class AffinityTrainer:
         # Dropout has its own stream, so that nothing else in the process can change what is learned.
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._dropout)
-            logits = self.net(image)
+            # Half the time per step where the processor can; weights, loss and average stay in float32.
+            with torch.autocast(device.type, torch.bfloat16, enabled=self._is_short):
+                logits = self.net(image).float()
             self._dropout = torch.get_rng_state()
         loss = affinity_loss(
             logits,
