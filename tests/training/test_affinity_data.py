@@ -8,10 +8,11 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from napari_celis.core.errors import TrainingError
+from napari_celis.core.turns import all_turns
 from napari_celis.models.affinity_base import NEIGHBOURS
 from napari_celis.training import affinity_data
 from napari_celis.training.affinity_data import OUTSIDE, PatchSampler, affinity_targets, prepare_labels
-from napari_celis.training.augmentation import Augmentation, Symmetry, symmetries, vary_intensity
+from napari_celis.training.augmentation import Augmentation, vary_intensity
 from reference import affinity as reference
 
 OFFSETS = (*NEIGHBOURS, (-3, 0, 0), (0, 2, 0), (1, -1, 2))
@@ -31,10 +32,10 @@ def test_targets_equal_the_reference(ids):
         assert_array_equal(mine, expected)
 
 
-@given(labels, st.sampled_from(symmetries(Augmentation(), (1, 1, 1))))
+@given(labels, st.sampled_from(all_turns((1, 1, 1))))
 @settings(max_examples=40, deadline=None)
-def test_targets_of_turned_labels_describe_the_turned_labels(ids, symmetry):
-    turned = symmetry.apply(ids)
+def test_targets_of_turned_labels_describe_the_turned_labels(ids, turn):
+    turned = turn.apply(ids)
     targets, known = affinity_targets(turned, NEIGHBOURS)
     expected, expected_known = reference.affinity_targets(turned, NEIGHBOURS)
     assert_array_equal(targets, expected)
@@ -98,19 +99,6 @@ def test_boundaries_are_not_widened_across_coarse_sections():
 def test_truth_without_a_boundary_is_refused(truth, options):
     with pytest.raises(TrainingError, match="no boundary"):
         prepare_labels(truth, **options)
-
-
-def test_there_are_48_symmetries_or_16():
-    volume = np.arange(24).reshape(2, 3, 4)
-    turned = {
-        (s.apply(volume).shape, s.apply(volume).tobytes()) for s in symmetries(Augmentation(), (1, 1, 1))
-    }
-    assert len(turned) == 48
-    assert len(symmetries(Augmentation(), (40, 4, 4))) == 16
-    assert len(symmetries(Augmentation(transposes=False), (1, 1, 1))) == 8
-    assert symmetries(Augmentation(flips=False, transposes=False), (1, 1, 1)) == [
-        Symmetry((False, False, False), (0, 1, 2))
-    ]
 
 
 def test_patches_have_the_targets_of_what_they_show():

@@ -33,6 +33,8 @@ class DescriptorSpec:
     """Size of the connectivity regions in voxels, at least the box."""
     stride_zyx: IntTriple = (1, 1, 1)
     """Distance of neighbouring centres; (1, 1, 1) is the paper."""
+    share: float = 1.0
+    """What the energy of one voxel counts in the sum; 1 for every spec is the paper."""
 
     def __post_init__(self) -> None:
         pairs = np.array(self.pairs, dtype=np.int32, order="C")
@@ -56,8 +58,8 @@ class DescriptorSpec:
 
     @property
     def weight(self) -> float:
-        """Voxels per centre: what one local energy counts in the sum."""
-        return float(np.prod(self.stride_zyx))
+        """What one local energy counts in the sum: the share of the spec for every voxel per centre."""
+        return self.share * float(np.prod(self.stride_zyx))
 
     @cached_property
     def low_zyx(self) -> IntTriple:
@@ -84,6 +86,8 @@ def _int_triple(name: str, field: str, values: Sequence[int]) -> IntTriple:
 
 def _require_valid(spec: DescriptorSpec) -> None:
     """Refuse offsets and sizes that no volume could satisfy."""
+    if not 0 <= spec.share < float("inf"):
+        raise SpecError(f"Spec `{spec.name}`: `share` must be a number from 0 on, got {spec.share}.")
     if spec.kind not in ("pairwise", "center"):
         raise SpecError(f"Spec `{spec.name}`: `kind` must be 'pairwise' or 'center', got {spec.kind!r}.")
     pairs = spec.pairs

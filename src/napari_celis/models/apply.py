@@ -20,7 +20,7 @@ from napari_celis.models.checkpoint import CelisModel, PolicyName
 from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import centre_features, interior_probability
-from napari_celis.models.inference import predict_affinities
+from napari_celis.models.inference import predict_turned
 from napari_celis.models.policy import NetworkScorer
 
 
@@ -31,9 +31,9 @@ def affinities_of(
     device: torch.device | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """Compute the affinities of an image with a model's network, float32 (3, Z, Y, X)."""
+    """Compute the affinities of an image with a model's network, seen from several sides, (3, Z, Y, X)."""
     net = model.affinity.to(device or choose_device())
-    return predict_affinities(net, image, progress=progress)
+    return predict_turned(net, image, progress=progress)
 
 
 def supervoxels_of(affinities: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
 from napari_celis.models.policy import PolicyNetwork, PolicySettings
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a file written now could not be read by an older version."""
 KEY = "napari-celis"
 
@@ -110,6 +110,7 @@ def _describe(model: CelisModel) -> dict[str, Any]:
                 "box_zyx": spec.box_zyx,
                 "region_zyx": spec.region_zyx,
                 "stride_zyx": spec.stride_zyx,
+                "share": spec.share,
                 "energy": asdict(network.settings),
             }
             for spec, network in zip(model.specs, model.energies, strict=True)
@@ -180,6 +181,7 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) 
                 tensors[f"pairs.{name}"].numpy(),
                 tuple(item["region_zyx"]),
                 tuple(item["stride_zyx"]),
+                float(item.get("share", 1.0)),
             )
         )
         network = EnergyNetwork(EnergySettings(**item["energy"]))

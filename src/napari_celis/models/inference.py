@@ -11,6 +11,7 @@ import torch
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError
+from napari_celis.core.turns import choose_turns
 from napari_celis.core.volume import ArrayLike3D, require_three_axes, require_voxels
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.device import explained_memory
@@ -18,6 +19,9 @@ from napari_celis.models.tiles import Tile, choose_tile, read_window, require_co
 
 MEMORY_GB = 1.5
 """Default budget for one tile."""
+
+TURNS = 4
+"""Symmetries that affinities are averaged over; more of them hardly gain anything."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of tiles done and of all tiles."""
@@ -114,6 +118,39 @@ def predict_affinities(
         if progress is not None:
             progress(tile.done, tile.total)
     return result
+
+
+def predict_turned(
+    net: AffinityNet, image: np.ndarray, *, n_turns: int = TURNS, progress: Progress | None = None
+) -> np.ndarray:
+    """Average the affinities that a network finds when the image is turned and mirrored.
+
+    Parameters
+    ----------
+    net : AffinityNet
+        On the device that is to do the work.
+    image : ndarray, shape (Z, Y, X)
+        Grey values as in the file.
+    n_turns : int
+        How many symmetries of its voxels, the image as it is among them; always the same ones.
+    progress : callable, optional
+        Called as `progress(done, total)`, in thousandths; an exception it raises ends the work.
+
+    Returns
+    -------
+    affinities : ndarray of float32, shape (3, Z, Y, X)
+    """
+    turns = choose_turns(net.settings.voxel_size_nm, n_turns, np.random.default_rng(0))
+    affinities = np.zeros((3, *image.shape), dtype=np.float32)
+    for place, turn in enumerate(turns):
+
+        def report(done: int, total: int, place: int = place) -> None:
+            if progress is not None:
+                progress(round(1000 * (place + done / total) / len(turns)), 1000)
+
+        affinities += turn.undo_affinities(predict_affinities(net, turn.apply(image), progress=report))
+    affinities /= len(turns)
+    return affinities
 
 
 def features_at(

@@ -9,7 +9,7 @@ import torch
 
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
-from napari_celis.models.inference import predict_affinities
+from napari_celis.models.inference import predict_turned
 from napari_celis.training.affinity import AffinityTrainer
 from napari_celis.training.affinity_settings import AffinityTraining
 from napari_celis.training.records import Records, TrainRecord, within
@@ -96,7 +96,7 @@ def cross_fitted_affinities(
             seed=seed, device=device,
         )  # fmt: skip
         net = yield from within(records, place / 2, (place + 1) / 2)
-        affinities[:, part] = predict_affinities(net, image)[:, part]
+        affinities[:, part] = predict_turned(net, image)[:, part]
     # Half precision before and after an interruption, so that both go on from the same numbers.
     bench.keep("affinities", {"affinities": torch.from_numpy(affinities)}, {})
     return affinities.astype(np.float32)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
 from scipy import ndimage
 
-from napari_celis.core.descriptors import IntTriple
-
-SAME_SIZE = 1.1
-"""Axes whose voxel sizes differ by less than this factor may change places."""
+from napari_celis.core.turns import Turn, all_turns
 
 
 @dataclass(frozen=True)
@@ -36,51 +32,9 @@ class Augmentation:
     """Probability that one section of a patch is out of focus; for serial sections."""
 
 
-@dataclass(frozen=True)
-class Symmetry:
-    """Exchange axes, then flip some of them."""
-
-    flips: tuple[bool, bool, bool]
-    axes: IntTriple
-    """Which axis of the source becomes each axis of the result."""
-
-    def apply(self, volume: np.ndarray) -> np.ndarray:
-        """Transform the last three axes; a contiguous copy."""
-        first = volume.ndim - 3
-        order = (*range(first), *(first + axis for axis in self.axes))
-        turned = volume.transpose(order)
-        flipped = np.flip(turned, tuple(first + axis for axis, flip in enumerate(self.flips) if flip))
-        return np.ascontiguousarray(flipped)
-
-    def source(self, size: IntTriple) -> IntTriple:
-        """Return the sizes along the source's axes that become `size`."""
-        sizes = [0, 0, 0]
-        for target, axis in enumerate(self.axes):
-            sizes[axis] = size[target]
-        return sizes[0], sizes[1], sizes[2]
-
-
-def symmetries(augmentation: Augmentation, voxel_size_nm: Sequence[float]) -> list[Symmetry]:
-    """List every symmetry that the settings and the voxel size allow."""
-    orders: list[IntTriple] = [(0, 1, 2)]
-    if augmentation.transposes:
-        orders = [
-            (order[0], order[1], order[2])
-            for order in permutations((0, 1, 2))
-            if all(
-                max(voxel_size_nm[a], voxel_size_nm[b]) < SAME_SIZE * min(voxel_size_nm[a], voxel_size_nm[b])
-                for a, b in enumerate(order)
-            )
-        ]
-    flips = (False, True) if augmentation.flips else (False,)
-    return [Symmetry((z, y, x), order) for order in orders for z in flips for y in flips for x in flips]
-
-
-def draw_symmetry(
-    rng: np.random.Generator, augmentation: Augmentation, voxel_size_nm: Sequence[float]
-) -> Symmetry:
-    """Choose one of the symmetries, all equally likely."""
-    choices = symmetries(augmentation, voxel_size_nm)
+def draw_turn(rng: np.random.Generator, augmentation: Augmentation, voxel_size_nm: Sequence[float]) -> Turn:
+    """Choose one of the symmetries that the settings allow, all equally likely."""
+    choices = all_turns(voxel_size_nm, exchange=augmentation.transposes, mirror=augmentation.flips)
     return choices[int(rng.integers(len(choices)))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, permutations, product
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,43 +16,8 @@ from napari_celis.core.expert import Overlaps, expert_steps, overlap
 from napari_celis.core.parallel import Pool
 from napari_celis.core.regions import RegionTable, fill, tile
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.core.volume import Triple
+from napari_celis.core.turns import Turn
 from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
-
-ISOTROPY = 1.1
-"""Axes whose voxel sizes differ by less than this factor may be exchanged."""
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One of the symmetries of a block: axes in another order, some of them mirrored."""
-
-    axes: tuple[int, int, int] = (0, 1, 2)
-    mirrored: tuple[bool, bool, bool] = (False, False, False)
-
-    def apply(self, array: np.ndarray) -> np.ndarray:
-        """Turn a volume (Z, Y, X)."""
-        flips = tuple(axis for axis, is_mirrored in enumerate(self.mirrored) if is_mirrored)
-        return np.ascontiguousarray(np.flip(np.transpose(array, self.axes), flips))
-
-
-def all_turns(voxel_size_nm: Triple) -> list[Turn]:
-    """List the symmetries that keep the voxel size, the identity first: 48 for cubes."""
-    size = np.asarray(voxel_size_nm)
-    orders = [
-        axes
-        for axes in permutations(range(3))
-        if np.all(np.maximum(size / size[list(axes)], size[list(axes)] / size) < ISOTROPY)
-    ]
-    mirrors = list(product((False, True), repeat=3))
-    return [Turn((a, b, c), (z, y, x)) for (a, b, c), (z, y, x) in product(orders, mirrors)]
-
-
-def choose_turns(voxel_size_nm: Triple, n: int, rng: np.random.Generator) -> list[Turn]:
-    """Draw `n` different symmetries, or all there are; the identity is always among them."""
-    first, *others = all_turns(voxel_size_nm)
-    chosen = rng.permutation(len(others))[: n - 1]
-    return [first, *(others[i] for i in chosen)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ import numpy as np
 
 from napari_celis.core.descriptors import DescriptorSpec, paper_specs
 from napari_celis.core.errors import TrainingError
+from napari_celis.core.turns import choose_turns
 from napari_celis.core.volume import Triple, as_triple, format_shape, require_same_shape
 from napari_celis.models.affinity_base import Preset as AffinityPreset
 from napari_celis.models.apply import supervoxels_of
@@ -26,7 +27,7 @@ from napari_celis.models.energy import Preset
 from napari_celis.training.affinity_settings import affinity_training
 from napari_celis.training.affinity_stage import cross_fitted_affinities, fit_affinity
 from napari_celis.training.energy_stage import LAYOUT_GRID, Energies, EnergyPlan, View, fit_energies
-from napari_celis.training.folds import Scene, Slab, choose_turns, slab_bounds
+from napari_celis.training.folds import Scene, Slab, slab_bounds
 from napari_celis.training.policy import PolicyTraining
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy
 from napari_celis.training.records import Records, TrainRecord, within

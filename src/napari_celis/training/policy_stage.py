@@ -31,6 +31,9 @@ from napari_celis.training.threshold import Curve, best_threshold, run_curve
 HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
 """Runs that look for the threshold go on up to these scores: one centre of the densest lattice; 2 % right."""
 CURVE_POINTS = 200
+TOLERANCE = 0.1
+"""Bits by which one merge of two large bodies moves the error of a small volume. Even odds are right on average,
+so the classifier stops there unless that costs clearly more."""
 
 
 class Undecided:
@@ -150,7 +153,8 @@ def choose_threshold(
     for place, (one, scorer) in enumerate(zip(judged, scorers, strict=True)):
         yield TrainRecord(stage, place / 2)
         curves.append(one.curve(scorer))
-    threshold, scores, vi = best_threshold(curves)
+    by_energy = scorers[0] is None
+    threshold, scores, vi = best_threshold(curves, 0.0 if by_energy else TOLERANCE)
     thinned = np.unique(np.linspace(0, len(scores) - 1, CURVE_POINTS).round().astype(int))
     return threshold, {
         "vi_change": float(vi.min()),
