@@ -128,6 +128,11 @@ class Agglomerator:
         with self._lock:
             return self._state.energy_changes()
 
+    def energy_changes_by_spec(self) -> np.ndarray:
+        """Energy change of every action by every spec, float64 (specs, A)."""
+        with self._lock:
+            return self._state.sums[:, :, 0].copy()
+
     def policy_features(self, actions: np.ndarray) -> np.ndarray:
         """What the policy sees of actions between different segments, float32 (n, F)."""
         with self._lock:

@@ -54,7 +54,7 @@ def available_devices() -> list[str]:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Tell whether a processor multiplies in bfloat16 by itself; elsewhere it would be slower than float32."""
+    """Tell whether a processor multiplies in bfloat16 by itself; elsewhere that is slower than float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type != "cpu":

@@ -9,13 +9,19 @@ runs together are best. What goes into the model is trained on everything.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from napari_celis.core.descriptors import DescriptorSpec, paper_specs
+from napari_celis.core.descriptors import (
+    DescriptorSpec,
+    anisotropic_box,
+    anisotropic_stride,
+    paper_specs,
+    sample_spec,
+)
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.turns import choose_turns
 from napari_celis.core.volume import Triple, as_triple, format_shape, require_same_shape
@@ -31,9 +37,11 @@ from napari_celis.training.folds import Scene, Slab, slab_bounds
 from napari_celis.training.policy import PolicyTraining
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy
 from napari_celis.training.records import Records, TrainRecord, within
+from napari_celis.training.shares import fit_shares
 from napari_celis.training.workbench import Workbench, fingerprint
 
 STRIDES = (4, 4, 8)
+SMALL_STRIDE, SMALL_PAIRS, SMALL_REGION = 2, 64, 17
 MOST_EXAMPLES, EXAMPLES_PER_MINUTE = 100_000, 4_000
 MOST_DECISIONS, DECISIONS_PER_MINUTE = 20_000, 600
 AFFINITY_SHARE, ENERGY_SHARE = 0.5, 0.35
@@ -124,7 +132,7 @@ def train_model(
         require_same_shape(image=image, supervoxels=supervoxels)
     require_two_objects(truth, supervoxels)
     bounds = slab_bounds(len(image))
-    specs = paper_specs(seed=settings.seed, voxel_size_nm=as_triple(voxel_size_nm), strides=STRIDES)
+    specs = training_specs(settings.seed, as_triple(voxel_size_nm))
     for part in bounds:
         require_room(image[part].shape, specs)
         if supervoxels is not None:
@@ -162,6 +170,16 @@ def train_model(
     )
     run.bench.clear()
     return Trained(model, affinities)
+
+
+def training_specs(seed: int, voxel_size_nm: Triple) -> tuple[DescriptorSpec, ...]:
+    """Draw the specs of the paper, and a small dense one that also sees contacts of a few voxels."""
+    small = sample_spec(
+        "pairwise3", "pairwise", (3, 3, 3), rng=np.random.default_rng(seed), k=SMALL_PAIRS,
+        region_zyx=anisotropic_box(SMALL_REGION, voxel_size_nm),
+        stride_zyx=anisotropic_stride(SMALL_STRIDE, voxel_size_nm),
+    )  # fmt: skip
+    return small, *paper_specs(seed=seed, voxel_size_nm=voxel_size_nm, strides=STRIDES)
 
 
 def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None) -> None:
@@ -265,6 +283,12 @@ class _Run:
 
     def policies(self, slabs: tuple[Slab, Slab], energies: Energies) -> Records[dict[str, Any]]:
         """Train the classifier, and choose the thresholds of both policies."""
+        yield TrainRecord("shares of the specs", 0.0)
+        changes, errors = zip(*(one.first_changes() for one in self._judged(slabs, energies)), strict=True)
+        shares = fit_shares(changes, errors)
+        self.specs = tuple(
+            replace(spec, share=float(share)) for spec, share in zip(self.specs, shares, strict=True)
+        )
         judged = self._judged(slabs, energies)
         by_energy, energy_curve = yield from within(
             choose_threshold(judged, (None, None), "threshold of energy"), 0.0, 0.3

@@ -32,8 +32,8 @@ HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
 """Runs that look for the threshold go on up to these scores: one centre of the densest lattice; 2 % right."""
 CURVE_POINTS = 200
 TOLERANCE = 0.1
-"""Bits by which one merge of two large bodies moves the error of a small volume. Even odds are right on average,
-so the classifier stops there unless that costs clearly more."""
+"""Bits by which one merge of two large bodies moves the error of a small volume. Even odds are right on
+average, so the classifier stops there unless that costs clearly more."""
 
 
 class Undecided:
@@ -68,6 +68,13 @@ class Judged:
         """Start over, ordered by energy or by a scorer."""
         policy = None if scorer is None else Policy(scorer, self.slab.contacts)
         return Agglomerator(self.slab.upright.supervoxels, self.specs, self.energy, policy=policy)
+
+    def first_changes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Energy changes of all actions by spec, and what they do to the error, before anything is merged."""
+        scene = self.slab.upright
+        with self.agglomerator(None) as agglomerator:
+            changes = agglomerator.energy_changes_by_spec()
+        return changes, scene.overlaps.changes(scene.actions.u, scene.actions.v)
 
     def first_examples(self) -> PolicyExamples:
         """Describe all actions before anything is merged."""

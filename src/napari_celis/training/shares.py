@@ -1,0 +1,57 @@
+"""What each spec counts in the energy: the paper adds them up as they are, here the truth decides.
+
+A descriptor with a large box sees a merge from far more centres than one with a small box. In a plain sum the
+large boxes drown the small ones, though single centres of small boxes are surer of what they see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+
+POWER = 0.5
+"""Actions weigh |change of error| to this power."""
+
+
+def fit_shares(changes: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> np.ndarray:
+    """Weigh the specs so that the sum of their energy changes tells right from wrong merges best.
+
+    Parameters
+    ----------
+    changes : sequence of ndarray of float, shape (specs, A)
+        Energy change of every action by every spec, per volume, from networks that never saw the volume.
+    errors : sequence of ndarray of float, shape (A,)
+        Change of the variation of information of the same actions; 0 is unknown.
+
+    Returns
+    -------
+    shares : ndarray of float64, shape (specs,)
+        From 0 on, 1 on average.
+    """
+    rows, change = np.concatenate(changes, axis=1).T, np.concatenate(errors)
+    is_known = change != 0
+    rows, is_wrong = rows[is_known], change[is_known] > 0
+    weights = np.abs(change[is_known]) ** POWER
+    weights /= weights.sum()
+    scale = np.sqrt(weights @ rows**2)
+    scale[scale == 0] = 1.0
+    rows = rows / scale
+    sign = np.where(is_wrong, -1.0, 1.0)
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        margin = sign * (rows @ parameters[:-1] + parameters[-1])
+        slope = weights * sign / (1.0 + np.exp(-np.clip(margin, -500, 500)))
+        return float(weights @ np.logaddexp(0.0, margin)), np.append(slope @ rows, slope.sum())
+
+    n_specs = rows.shape[1]
+    found = minimize(
+        loss, np.append(np.ones(n_specs), 0.0), jac=True, method="L-BFGS-B",
+        bounds=[(0.0, None)] * n_specs + [(None, None)],
+    )  # fmt: skip
+    shares = found.x[:-1] / scale
+    if not shares.sum() > 0:
+        return np.ones(n_specs)
+    normalised: np.ndarray = shares * n_specs / shares.sum()
+    return normalised

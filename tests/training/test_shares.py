@@ -1,0 +1,41 @@
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from napari_celis.training.shares import fit_shares
+
+
+def made_up(rng, n=4000):
+    """One sure spec, one loud and nearly blind one, one that is always wrong."""
+    error = rng.normal(size=n)
+    right_way = np.sign(error)
+    return np.stack(
+        [right_way + rng.normal(size=n), 50 * (0.1 * right_way + rng.normal(size=n)), -right_way]
+    ), error
+
+
+def test_a_loud_spec_does_not_drown_a_sure_one():
+    changes, error = made_up(np.random.default_rng(0))
+    shares = fit_shares([changes[:2]], [error])
+    assert_allclose(shares.sum(), 2)
+    assert shares[0] > 20 * shares[1] > 0
+    is_told = np.sign(shares @ changes[:2]) == np.sign(error)
+    assert is_told.mean() > (np.sign(changes[:2].sum(axis=0)) == np.sign(error)).mean() + 0.2
+
+
+def test_a_spec_that_is_always_wrong_counts_nothing():
+    changes, error = made_up(np.random.default_rng(1))
+    assert fit_shares([changes[[0, 2]]], [error])[1] == 0
+
+
+def test_volumes_add_up_and_unknown_actions_do_not_count():
+    rng = np.random.default_rng(2)
+    changes, error = made_up(rng)
+    whole = fit_shares([changes[:2]], [error])
+    halves = fit_shares([changes[:2, :1000], changes[:2, 1000:]], [error[:1000], error[1000:]])
+    assert_allclose(halves, whole)
+    unknown = fit_shares([changes[:2], rng.normal(size=(2, 500))], [error, np.zeros(500)])
+    assert_allclose(unknown, whole)
+
+
+def test_specs_that_tell_nothing_count_alike():
+    assert_array_equal(fit_shares([np.zeros((3, 5))], [np.array([1.0, -1, 1, -1, 1])]), np.ones(3))
