@@ -2,9 +2,9 @@
 
     python benchmarks/accuracy/run.py VOLUME.h5 --work FOLDER [--folds z-high …] [--seeds 0 1 2] [--minutes N]
 
-VOLUME.h5 is in the CREMI layout (volumes/raw, volumes/labels/neuron_ids, volumes/labels/supervoxels). Folds that
-the results already hold for the same seed, minutes and note are left out, and an interrupted training goes on
-where it was, so the same command may be given again and again. `table.py` prints what has come together.
+VOLUME.h5 is in the CREMI layout (volumes/raw, volumes/labels/neuron_ids, volumes/labels/supervoxels). What
+the results already hold for the same fold, seed, minutes and note is left out, and an interrupted training goes
+on where it was, so the same command may be given again and again. `table.py` prints what has come together.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from folds import FOLDS, AnnotatedVolume, Block
 
+from folds import FOLDS, AnnotatedVolume, Block
 from napari_celis.baselines.celis import Celis
 from napari_celis.baselines.compare import baseline_methods, compare
 from napari_celis.baselines.forest import ForestSettings

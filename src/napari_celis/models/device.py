@@ -60,7 +60,7 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     if device.type != "cpu":
         return False
     # Older versions of torch do not say what the CPU can do.
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
+    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 
