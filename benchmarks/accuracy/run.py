@@ -3,8 +3,8 @@
     python benchmarks/accuracy/run.py VOLUME.h5 --work FOLDER [--folds z-high …] [--seeds 0 1 2] [--minutes N]
 
 VOLUME.h5 is in the CREMI layout (volumes/raw, volumes/labels/neuron_ids, volumes/labels/supervoxels). What
-the results already hold for the same fold, seed, minutes and note is left out, and an interrupted training goes
-on where it was, so the same command may be given again and again. `table.py` prints what has come together.
+the results already hold for the same fold, seed, minutes and note is left out, and an interrupted training
+goes on where it was, so the command may be given again and again. `table.py` prints what has come together.
 """
 
 from __future__ import annotations

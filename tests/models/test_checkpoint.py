@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from napari_celis.models.policy import PolicyNetwork, PolicySettings
 def model():
     torch.manual_seed(0)
     specs = paper_specs(seed=3, k=32, strides=(4, 4, 8))
+    specs = (replace(specs[0], share=2.5), *specs[1:])
     return CelisModel(
         affinity=build_affinity_net(AffinitySettings(width=4, levels=1, n_features=8)),
         specs=specs,
@@ -29,6 +31,7 @@ def model():
         thresholds={"energy": -1.25, "learned": 0.5},
         classifier=PolicyNetwork(PolicySettings(7, hidden=4, members=2)),
         policy="learned",
+        turns=4,
         figures={"validation_auc": {"pairwise9": [0.5, 0.75]}},
         attribution="Nobody, CC0",
     )
@@ -42,13 +45,8 @@ def path(model, tmp_path):
 def test_everything_comes_back(model, path):
     again = load_model(path)
     for old, new in zip(model.specs, again.specs, strict=True):
-        assert (old.name, old.kind, old.box_zyx, old.region_zyx, old.stride_zyx) == (
-            new.name,
-            new.kind,
-            new.box_zyx,
-            new.region_zyx,
-            new.stride_zyx,
-        )
+        for field in ("name", "kind", "box_zyx", "region_zyx", "stride_zyx", "share"):
+            assert getattr(old, field) == getattr(new, field)
         np.testing.assert_array_equal(old.pairs, new.pairs)
     networks = [(m.affinity, *m.energies, m.classifier) for m in (model, again)]
     for old, new in zip(*networks, strict=True):
@@ -58,7 +56,20 @@ def test_everything_comes_back(model, path):
     assert again.thresholds == model.thresholds
     assert again.policies == ("energy", "learned")
     assert again.figures == model.figures
-    assert again.attribution == "Nobody, CC0"
+    assert (again.attribution, again.turns) == ("Nobody, CC0", 4)
+
+
+def test_a_file_of_the_first_format_has_plain_sums_and_one_view(path):
+    def forget(described):
+        described["format"] = 1
+        del described["turns"]
+        for spec in described["specs"]:
+            del spec["share"]
+
+    rewrite(path, forget)
+    old = load_model(path)
+    assert old.turns == 1
+    assert {spec.share for spec in old.specs} == {1.0}
 
 
 def test_nothing_is_left_beside_it(path):

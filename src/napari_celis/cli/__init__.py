@@ -26,8 +26,8 @@ def main() -> None:
     """Run `celis`; a mistake ends in one sentence and exit code 1, wrong usage in 2."""
     from napari_celis.core.errors import CelisError
 
-    # Threads of torch that wait for each other otherwise keep the processor busy: beside another program, such
-    # as a viewer, training then takes four times as long. It is read when torch is loaded.
+    # Threads of torch that wait for each other would keep the processor busy: beside another program, such as
+    # a viewer, training would take four times as long. It is read when torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     arguments = sys.argv[1:]
     debug = "--debug" in arguments

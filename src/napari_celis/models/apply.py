@@ -31,9 +31,9 @@ def affinities_of(
     device: torch.device | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """Compute the affinities of an image with a model's network, seen from several sides, (3, Z, Y, X)."""
+    """Compute the affinities of an image as the model's training did, float32 (3, Z, Y, X)."""
     net = model.affinity.to(device or choose_device())
-    return predict_turned(net, image, progress=progress)
+    return predict_turned(net, image, model.turns, progress=progress)
 
 
 def supervoxels_of(affinities: np.ndarray) -> np.ndarray:

@@ -47,6 +47,8 @@ class CelisModel:
     policy: PolicyName = "energy"
     """How actions are ordered: `energy` is the paper, the sum of energy changes; `learned` goes by the
     classifier."""
+    turns: int = 1
+    """Symmetries of the image over which affinities are averaged, as they were in training."""
     layout_grid: int = 5
     """Points per axis of the grid on which the interior probability around a centre is a feature."""
     figures: Mapping[str, Any] = field(default_factory=dict)
@@ -119,6 +121,7 @@ def _describe(model: CelisModel) -> dict[str, Any]:
         "thresholds": dict(model.thresholds),
         "policy": model.policy,
         "classifier": None if model.classifier is None else asdict(model.classifier.settings),
+        "turns": model.turns,
         "layout_grid": model.layout_grid,
         "figures": dict(model.figures),
         "attribution": model.attribution,
@@ -195,6 +198,7 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) 
         thresholds={str(name): float(value) for name, value in described["thresholds"].items()},
         classifier=_rebuild_classifier(described["classifier"], tensors),
         policy=described["policy"],
+        turns=int(described.get("turns", 1)),
         layout_grid=int(described["layout_grid"]),
         figures=dict(described["figures"]),
         attribution=str(described["attribution"]),

@@ -20,9 +20,6 @@ from napari_celis.models.tiles import Tile, choose_tile, read_window, require_co
 MEMORY_GB = 1.5
 """Default budget for one tile."""
 
-TURNS = 4
-"""Symmetries that affinities are averaged over; more of them hardly gain anything."""
-
 Progress = Callable[[int, int], None]
 """Called with the number of tiles done and of all tiles."""
 
@@ -121,7 +118,7 @@ def predict_affinities(
 
 
 def predict_turned(
-    net: AffinityNet, image: np.ndarray, *, n_turns: int = TURNS, progress: Progress | None = None
+    net: AffinityNet, image: np.ndarray, n_turns: int, *, progress: Progress | None = None
 ) -> np.ndarray:
     """Average the affinities that a network finds when the image is turned and mirrored.
 

@@ -15,6 +15,8 @@ from napari_celis.training.affinity_settings import AffinityTraining
 from napari_celis.training.records import Records, TrainRecord, within
 from napari_celis.training.workbench import Workbench
 
+AVERAGED_TURNS = 4
+"""Symmetries of the image that affinities are averaged over; more of them gain hardly anything."""
 KEEP_SECONDS = 30.0
 """An interruption loses at most this much of an affinity network's training."""
 
@@ -96,7 +98,7 @@ def cross_fitted_affinities(
             seed=seed, device=device,
         )  # fmt: skip
         net = yield from within(records, place / 2, (place + 1) / 2)
-        affinities[:, part] = predict_turned(net, image)[:, part]
+        affinities[:, part] = predict_turned(net, image, AVERAGED_TURNS)[:, part]
     # Half precision before and after an interruption, so that both go on from the same numbers.
     bench.keep("affinities", {"affinities": torch.from_numpy(affinities)}, {})
     return affinities.astype(np.float32)

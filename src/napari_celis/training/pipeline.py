@@ -31,7 +31,7 @@ from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
 from napari_celis.models.energy import Preset
 from napari_celis.training.affinity_settings import affinity_training
-from napari_celis.training.affinity_stage import cross_fitted_affinities, fit_affinity
+from napari_celis.training.affinity_stage import AVERAGED_TURNS, cross_fitted_affinities, fit_affinity
 from napari_celis.training.energy_stage import LAYOUT_GRID, Energies, EnergyPlan, View, fit_energies
 from napari_celis.training.folds import Scene, Slab, slab_bounds
 from napari_celis.training.policy import PolicyTraining
@@ -162,6 +162,7 @@ def train_model(
         specs=run.specs,
         energies=tuple(energies.of_both),
         voxel_size_nm=run.voxel_size_nm,
+        turns=AVERAGED_TURNS,
         layout_grid=LAYOUT_GRID,
         policy="learned",
         figures=figures,
