@@ -5,6 +5,9 @@
 The first seed is what baselines are fitted and tuned on, with the affinities of the model, which has not seen
 it either; every further one, and the bundled sample, is judged. A neck is joined when the voxels inside its
 base and its head are in one segment. It counts only if the supervoxels leave it to the agglomeration.
+
+All of it is done twice: with supervoxels from the image alone, which give most necks to other objects, so
+that no merging can join them; and with the same ones cut along the truth, so that merging alone decides.
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
+import cc3d
+import fastremap
 import numpy as np
 
 from make_sample_data import SETTINGS, make_supervoxels
@@ -25,7 +31,7 @@ from napari_celis.baselines.simple import MeanAffinity, NoMerging, Oracle
 from napari_celis.core.phantom import Phantom, make_phantom
 from napari_celis.io.samples import bundled_models
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.checkpoint import load_model
+from napari_celis.models.checkpoint import CelisModel, load_model
 
 
 def main() -> None:
@@ -41,17 +47,22 @@ def main() -> None:
         **{f"celis_{policy}": Celis(model, policy) for policy in model.policies},
         "oracle": Oracle(),
     }
-    train, *tests = ((seed, *make(seed, model)) for seed in [*arguments.seeds, SETTINGS.seed])
-    thresholds = {name: method.fit(train[2]) for name, method in methods.items()}
+    phantoms = [(seed, *make(seed, model)) for seed in [*arguments.seeds, SETTINGS.seed]]
     results = []
-    for seed, phantom, problem in tests:
-        for name, method in methods.items():
+    for kind, supervoxels in (("image", from_image), ("cut along the truth", cut_along_truth)):
+        first, *others = (
+            (seed, phantom, Problem.from_labels(supervoxels(phantom), affinities, truth=phantom.truth))
+            for seed, phantom, affinities in phantoms
+        )
+        thresholds = {name: method.fit(first[2]) for name, method in methods.items()}
+        for (seed, phantom, problem), (name, method) in product(others, methods.items()):
             threshold = thresholds[name]
             labels = method.sweep(problem).labels(-np.inf if threshold is None else threshold)
             figures = Judge(phantom.truth, 2).figures(labels)
             joined, n_necks = count_necks(phantom, problem.supervoxels.dense, labels)
             results.append(
                 {
+                    "supervoxels": kind,
                     "seed": seed,
                     "method": name,
                     "vi": figures["vi"],
@@ -67,11 +78,23 @@ def main() -> None:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n")
 
 
-def make(seed: int, model) -> tuple[Phantom, Problem]:
-    """Make a phantom and what methods start from."""
+def make(seed: int, model: CelisModel) -> tuple[Phantom, np.ndarray]:
+    """Make a phantom and its affinities."""
     phantom = make_phantom(replace(SETTINGS, seed=seed))
-    affinities = affinities_of(model, phantom.image)
-    return phantom, Problem.from_labels(make_supervoxels(phantom.image), affinities, truth=phantom.truth)
+    return phantom, affinities_of(model, phantom.image)
+
+
+def from_image(phantom: Phantom) -> np.ndarray:
+    """Make supervoxels that never saw the truth."""
+    return make_supervoxels(phantom.image)
+
+
+def cut_along_truth(phantom: Phantom) -> np.ndarray:
+    """Cut the same supervoxels where they cross a true boundary; each piece is one of its own."""
+    labels = from_image(phantom).astype(np.uint64)
+    pairs = labels * (phantom.truth.max() + 1).astype(np.uint64) + phantom.truth.astype(np.uint64)
+    pieces, _ = fastremap.renumber(pairs)
+    return cc3d.connected_components(pieces, connectivity=6).astype(np.uint64)
 
 
 def count_necks(phantom: Phantom, supervoxels: np.ndarray, labels: np.ndarray) -> tuple[int, int]:

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 from napari.layers import Layer
-from qtpy.QtWidgets import QMessageBox
+from qtpy.QtCore import QEvent, QPoint, QPointF, Qt
+from qtpy.QtGui import QMouseEvent
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QMessageBox
 
 from gui.conftest import small_volumes
 from models.small import small_model
-from napari_celis.gui.agglomerate_tab import NOTHING, AgglomerateTab
+from napari_celis.gui.agglomerate_form import NOTHING
+from napari_celis.gui.agglomerate_tab import AgglomerateTab
 from napari_celis.gui.layers import KINDS, volume_to_layer
 from napari_celis.gui.workspace import Workspace
 
@@ -93,7 +97,7 @@ def test_steps_undo_redo_and_reset(qtbot, ready):
     ready.step.click()
     wait_for_steps(qtbot, ready, 1)
     assert ready.figures.value("Merges") == "1"
-    assert float(ready.figures.value("Last score")) < 0
+    assert ready.figures.value("Last score").startswith("−")
     ready.n_steps.setValue(5)
     ready.many.click()
     wait_for_steps(qtbot, ready, 6)
@@ -189,6 +193,53 @@ def test_removed_segmentation_can_be_shown_again(qtbot, ready):
     ready.show_layer.click()
     assert workspace.segmentation_layer in workspace.viewer.layers
     assert ready.show_layer.isHidden()
+
+
+def test_painting_on_the_supervoxels_offers_to_prepare_again(ready):
+    assert ready.prepare.isHidden()
+    layer = ready.workspace.supervoxels_layer
+    layer.data_setitem((np.array([0]), np.array([0]), np.array([0])), 1)
+    assert not ready.prepare.isHidden()
+    assert ready.prepare.text() == "Prepare again"
+
+
+def test_line_of_the_threshold_is_dragged_with_the_mouse(qtbot, ready):
+    ready.resize(420, 800)
+    engine, plot = ready.workspace.engine, ready.scores
+    engine.set_threshold(0.0)
+    qtbot.wait(50)
+    place, box = plot.viewport(), plot.getPlotItem().getViewBox()
+    start = plot.mapFromScene(box.mapViewToScene(plot.line.pos()))
+    start.setY(place.height() // 3)
+    button = Qt.MouseButton.LeftButton
+    QTest.mouseMove(place, start)
+    QTest.mousePress(place, button, pos=start)
+    for shift in (8, 24, 40):
+        # Qt sends moves without a button, which would not be a drag.
+        at = start + QPoint(shift, 0)
+        event = QMouseEvent(
+            QEvent.Type.MouseMove,
+            QPointF(at),
+            QPointF(place.mapToGlobal(at)),
+            Qt.MouseButton.NoButton,
+            button,
+            Qt.KeyboardModifier.NoModifier,
+        )
+        QApplication.sendEvent(place, event)
+        # pyqtgraph drops moves that come faster than a hundred a second.
+        qtbot.wait(20)
+    QTest.mouseRelease(place, button, pos=start + QPoint(40, 0))
+    assert engine.threshold > 0
+    assert ready.threshold.value() == pytest.approx(engine.threshold, abs=1e-3)
+
+
+def test_plots_grow_with_the_window_and_fit_a_small_one(qtbot, ready):
+    # What is left for the tab in a window of 1280 × 800.
+    ready.resize(380, 620)
+    assert ready.heightForWidth(380) <= 620
+    small = ready.energy.height()
+    ready.resize(480, 1000)
+    qtbot.waitUntil(lambda: ready.energy.height() > small)
 
 
 def test_preparing_again_asks_before_decisions_are_lost(qtbot, ready, monkeypatch):

@@ -113,6 +113,19 @@ def test_files_can_be_opened_and_dropped(qtbot, tab, files, monkeypatch):
         assert files[name] in tab.command.text.text()
 
 
+def test_file_that_cannot_be_opened_is_said_in_the_panel(tab, files, tmp_path):
+    damaged = tmp_path / "damaged.h5"
+    damaged.write_bytes(b"no volume")
+    tab.open_files([str(damaged), str(tmp_path / "absent.h5"), files["image"]])
+    sentence, severity = tab.workspace.problem
+    assert severity in ("error", "")
+    assert tab.combos["image"].currentText() == "image"
+    tab.open_files([str(damaged)])
+    sentence, severity = tab.workspace.problem
+    assert severity == "error"
+    assert "damaged.h5" in sentence
+
+
 def test_model_is_chosen_from_a_file_and_put_away(qtbot, tab, files, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: (files["model"], ""))
     choose(tab.model, FROM_FILE)

@@ -9,17 +9,16 @@ import pytest
 from napari.layers import Labels
 from qtpy.QtCore import QModelIndex, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QTableView
 
 from gui.conftest import block_labels, small_agglomerator
 from gui.patience import be_patient
 from napari_celis.core.decisions import ActionState
 from napari_celis.gui.decision_table import (
     NO_RANK,
+    CompactTable,
     DecisionArrays,
     DecisionFilter,
     DecisionTable,
-    compact_view,
     short_number,
     signed,
 )
@@ -99,10 +98,10 @@ def test_scores_have_a_sign(score, text):
 
 
 def test_a_hundred_thousand_rows_stay_fast(qtbot):
-    view, model = QTableView(), DecisionTable()
+    view, model = CompactTable(), DecisionTable()
     qtbot.addWidget(view)
     view.setModel(model)
-    compact_view(view)
+
     view.setSortingEnabled(True)
     view.show()
     model.show(arrays_of(100_000))
@@ -158,6 +157,8 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     assert tab.inspector.score.text() == signed(engine.snapshot.scores[action])
     assert tab.inspector.parts.parts == deciding.parts
     assert "threshold" in tab.inspector.verdict.text()
+    # All of it fits into a window of 1280 × 800.
+    assert tab.heightForWidth(366) <= 620
     points = tab.pointing.highlight.centres
     assert points.features["ΔE"].sum() == pytest.approx(2 * deciding.score, rel=1e-4)
     tab.inspector.centres.setChecked(False)

@@ -14,7 +14,7 @@ from gui.conftest import SHAPE, block_labels, small_agglomerator
 from gui.patience import be_patient
 from napari_celis.gui.engine import Engine
 from napari_celis.gui.highlight import FIRST, FIRST_CLICKED, SECOND_CLICKED, SIDE_A, SIDE_B
-from napari_celis.gui.pointing import CONFIRM, NO_ENGINE, OFF, HelpLine, Pointing
+from napari_celis.gui.pointing import CONFIRM, NO_ENGINE, OFF, Pointing
 from napari_celis.gui.workspace import Workspace
 
 SCALES = [(1, 1, 1), (4, 1, 1), (40, 4, 4)]
@@ -140,17 +140,15 @@ def test_rotated_sections_3d_views_and_pyramids_find_the_same_voxels(pointing, q
 def test_two_clicks_show_the_pair_and_keys_decide(pointing, qtbot):
     workspace, deciding = pointing.workspace, pointing.deciding
     viewer, engine = workspace.viewer, workspace.engine
-    line = HelpLine(workspace)
-    qtbot.addWidget(line)
     here, beside = (5, 7, 7), (5, 7, 12)
     viewer.dims.set_point(0, 5)
     qtbot.wait(1)
 
-    assert "Click a segment" in line.text()
+    assert "Click a segment" in workspace.help_text
     click(pointing, here)
     lut = pointing.highlight.segments.data.lut
     assert lut[DENSE[here]] == FIRST_CLICKED
-    assert "second segment" in line.text()
+    assert "second segment" in workspace.help_text
     with qtbot.waitSignal(deciding.changed, check_params_cb=lambda: bool(deciding.parts)):
         click(pointing, beside)
     assert workspace.selected == (DENSE[here], DENSE[beside])
@@ -159,7 +157,7 @@ def test_two_clicks_show_the_pair_and_keys_decide(pointing, qtbot):
     qtbot.waitUntil(lambda: bool(deciding.parts))
     assert sum(deciding.parts.values()) == pytest.approx(deciding.score)
     qtbot.waitUntil(lambda: len(deciding.centres) == 1)
-    assert "M merge" in line.text()
+    assert "M merge" in workspace.help_text
 
     with qtbot.waitSignal(engine.advanced):
         press(pointing, KEY.Key_M)
@@ -191,7 +189,7 @@ def test_two_clicks_show_the_pair_and_keys_decide(pointing, qtbot):
     click(pointing, here)
     click(pointing, far)
     assert deciding.action == -1
-    assert "do not touch" in line.text()
+    assert "do not touch" in workspace.help_text
     with qtbot.waitSignal(engine.failed) as failed:
         press(pointing, KEY.Key_M)
     assert "The nearest pairs that do" in failed.args[0]
@@ -333,7 +331,15 @@ def test_meshes_appear_in_3d_or_when_wanted(pointing, qtbot):
     workspace.viewer.dims.ndisplay = 3
     qtbot.waitUntil(lambda: len(meshes.layers) == 2)
     assert not pointing.highlight.segments.visible
-    # The image covers nothing while there are surfaces, and is as before afterwards.
+    # Two surfaces stand alone; with one, the rest is there to choose the second from.
+    assert not image.visible
+    assert not workspace.segmentation_layer.visible
+    workspace.segmentation_layer.visible = True
+    pointing.deciding.changed.emit()
+    assert workspace.segmentation_layer.visible
+    workspace.select(22)
+    qtbot.waitUntil(lambda: len(meshes.layers) == 1)
+    assert image.visible
     assert image.blending == "translucent_no_depth"
     workspace.select()
     assert meshes.layers == []

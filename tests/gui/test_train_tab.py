@@ -282,6 +282,9 @@ def test_stage_chooser_and_curves(windowless):
     assert "auc&nbsp;0.8" in curves.legend.text()
     assert len(curves.losses.getPlotItem().listDataItems()) == 2
     assert not curves.figures.isHidden()
+    curves.add(Record("third", 0.6, 210.0, {}))
+    assert curves.shown_stage() == "second"
+    assert curves.losses.sizeHint().height() == curves.losses.minimumHeight()
     curves.stage.setCurrentText("first")
     [item] = curves.losses.getPlotItem().listDataItems()
     np.testing.assert_allclose(item.getData(), [[0, 1, 2], [1.0, 0.9, 0.8]])

@@ -235,6 +235,9 @@ def test_layers_removed_or_edited_in_mid_run_stop_nothing(qtbot, workspace):
     layers = workspace.viewer.layers
     layers["supervoxels"].data_setitem((np.array([0]), np.array([0]), np.array([0])), 1)
     assert workspace.problem[0].startswith("The supervoxels were edited. The run goes on")
+    assert workspace.is_stale
+    layers["image"].scale = (5, 5, 5)
+    assert workspace.problem[0].startswith("The image was edited. The run goes on")
     layers.remove("supervoxels")
     assert workspace.problem[0].startswith("The layer `supervoxels` was removed. The run goes on")
     assert workspace.is_stale

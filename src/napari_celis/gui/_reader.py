@@ -47,12 +47,17 @@ def read_layers(path: str) -> list[Any]:
     napari hides what a reader raises behind a sentence of its own, so that nobody would learn what to do.
     """
     try:
-        volumes = [(info.name, info.n_levels) for info in list_datasets(path) if info.is_volume]
-        # Where there is none, opening the path itself says why.
-        return [_as_layer(path, *volume) for volume in volumes or [("", 1)]]
+        return open_layers(path)
     except CelisError as error:
         show_error(str(error))
         return NO_LAYER
+
+
+def open_layers(path: str) -> list[LayerData]:
+    """Read every volume in a file or folder as one layer each; a CelisError says what is wrong."""
+    volumes = [(info.name, info.n_levels) for info in list_datasets(path) if info.is_volume]
+    # Where there is none, opening the path itself says why.
+    return [_as_layer(path, *volume) for volume in volumes or [("", 1)]]
 
 
 def _as_layer(path: str, dataset: str, n_levels: int) -> LayerData:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from napari_celis.models.checkpoint import CelisModel, PolicyName
 
 ROLES = ("image", "supervoxels", "truth")
+EDITS = ("paint", "data", "scale", "translate")
+"""Events of a layer after which it is not what was read."""
 HINTS = {"supervoxels": ("supervoxel", "fragment", "watershed"), "truth": ("truth", "neuron", "gt")}
 """Words in the name of a labels layer that tell its role."""
 
@@ -50,6 +52,8 @@ class ChosenData(QObject):
         self.truth_layer: Layer | None = None
         self.affinities: np.ndarray | None = None
         self.problem = ("", "")
+        self.n_edits = 0
+        """How often a chosen layer was edited; another number means that what was read is out of date."""
         self._affinities_of: tuple[Any, Any] = (None, None)
         self._counted: tuple[Any, Counted] | None = None
         viewer.layers.events.inserted.connect(self._on_inserted)
@@ -69,9 +73,10 @@ class ChosenData(QObject):
         setattr(self, f"{role}_layer", layer)
         self.data_changed.emit()
         self.check()
-        if role == "supervoxels" and layer is not None:
+        if layer is not None:
             self._watch_edits(layer)
-            self.supervoxels_chosen.emit()
+            if role == "supervoxels":
+                self.supervoxels_chosen.emit()
 
     def use_model(self, model: CelisModel | None, path: Path | None = None) -> None:
         """Use a model that is in memory already."""
@@ -188,14 +193,20 @@ class ChosenData(QObject):
             self.data_changed.emit()
 
     def _watch_edits(self, layer: Layer) -> None:
-        """Say so when supervoxels are painted on after they were read."""
-        for name in ("paint", "data"):
+        """Say so when a layer is painted on, replaced or moved after it was read."""
+        for name in EDITS:
             if hasattr(layer.events, name):
                 getattr(layer.events, name).connect(self._on_edited)
 
     def _on_edited(self, event: Any) -> None:
-        self._counted = None
-        self.on_lost("The supervoxels were edited.")
+        roles = [role for role in ROLES if getattr(self, f"{role}_layer") is event.source]
+        if not roles:
+            return
+        if "supervoxels" in roles:
+            self._counted = None
+        self.n_edits += 1
+        self.on_lost(f"The {roles[0]} {'were' if roles[0] == 'supervoxels' else 'was'} edited.")
+        self.data_changed.emit()
 
     def on_lost(self, what_happened: str) -> None:
         """React when data that a run may depend on has changed or gone."""

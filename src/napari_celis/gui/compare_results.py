@@ -51,7 +51,7 @@ class CompareResults(QWidget):
             {ALL: "All voxels", INSIDE: "Without voxels near a true boundary"},
         )
         self.table = QTableWidget(0, 1 + len(COLUMNS))
-        self.plot = ThemedPlot(viewer, "split error (bits)", "merge error (bits)", 230)
+        self.plot = ThemedPlot(viewer, "split error (bits)", "merge error (bits)", (230, 230))
         self.note = wrapped(NOTE)
         self._dress_table()
         layout = QVBoxLayout(self)

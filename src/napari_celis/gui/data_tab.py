@@ -21,7 +21,7 @@ from qtpy.QtWidgets import (
 from napari_celis.core.errors import CelisError, ModelError
 from napari_celis.core.volume import Volume, format_shape
 from napari_celis.gui import preparing
-from napari_celis.gui._reader import read_layers
+from napari_celis.gui._reader import open_layers
 from napari_celis.gui._sample_data import neuropil_phantom
 from napari_celis.gui.chosen_data import ROLES, may_be_volume
 from napari_celis.gui.widgets import CommandLine, Figures, button, heading, row, wrapped
@@ -226,14 +226,18 @@ class DataTab(QWidget):
             self._workspace.choose_model(next(iter(models.values())))
 
     def open_files(self, paths: Iterable[str]) -> None:
-        """Open volumes as layers; a model file is chosen."""
+        """Open volumes as layers; a model file is chosen, and what cannot be opened is said."""
         for path in paths:
             if path.endswith(".safetensors"):
                 self._workspace.choose_model(path)
                 continue
-            for data, *rest in read_layers(path):
-                if data is not None:
-                    self._workspace.viewer.add_layer(Layer.create(data, *rest))
+            try:
+                layers = open_layers(path)
+            except CelisError as error:
+                self._workspace.say(str(error))
+                continue
+            for layer in layers:
+                self._workspace.viewer.add_layer(Layer.create(*layer))
 
     def dragEnterEvent(self, event: Any) -> None:  # noqa: N802
         """Accept files."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt
+from qtpy.QtCore import QAbstractTableModel, QModelIndex, QSize, Qt
 from qtpy.QtGui import QColor
-from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from napari_celis.core.decisions import ActionState
-from napari_celis.gui.widgets import OKABE_ITO
+from napari_celis.gui.colours import readable
 
 STATE_NAMES = {
     ActionState.OPEN: "open",
@@ -22,10 +22,10 @@ STATE_NAMES = {
     ActionState.UNSEEN: "unseen",
 }
 STATE_COLOURS = {
-    ActionState.MERGED: OKABE_ITO["green"],
-    ActionState.KEPT_APART: OKABE_ITO["orange"],
-    ActionState.REJECTED: OKABE_ITO["vermilion"],
-    ActionState.UNSEEN: OKABE_ITO["grey"],
+    ActionState.MERGED: "green",
+    ActionState.KEPT_APART: "orange",
+    ActionState.REJECTED: "vermilion",
+    ActionState.UNSEEN: "grey",
 }
 STATE_TIPS = {
     ActionState.OPEN: "Greedy may take it.",
@@ -34,7 +34,6 @@ STATE_TIPS = {
     ActionState.REJECTED: "You decided that these two stay apart.",
     ActionState.UNSEEN: "No descriptor sees this contact, so it has no score.",
 }
-STATE_BRUSHES = {int(state): QColor(colour) for state, colour in STATE_COLOURS.items()}
 ANSWERED = {
     int(role)
     for role in (
@@ -51,6 +50,8 @@ NO_RANK = np.iinfo(np.int64).max
 ENERGY_CHANGE = "ΔE"
 PART_TIP = "Energy change by descriptor spec {}"
 PART_TIPS = {ENERGY_CHANGE: "Energy change of the merge, all descriptor specs together"}
+LOWEST = 112
+"""Least height of a table in pixels: four rows."""
 NARROWEST = 54
 """Where columns would become narrower than this, those of descriptor specs wait until they are asked for."""
 
@@ -123,6 +124,7 @@ class DecisionTable(QAbstractTableModel):
         self._sort_column, self._sort_order = 0, Qt.SortOrder.AscendingOrder
         self._part_names: tuple[str, ...] = ()
         self._columns: list[np.ndarray] = []
+        self._brushes: dict[int, QColor] = {}
         self.headers = self._new_headers()
         """Title and explanation of every column."""
 
@@ -144,6 +146,10 @@ class DecisionTable(QAbstractTableModel):
         """Show other rows."""
         self.filter = wanted
         self._arrange()
+
+    def show_theme(self, theme: str) -> None:
+        """Write states in colours that show up on the background of a theme."""
+        self._brushes = {int(state): readable(name, theme) for state, name in STATE_COLOURS.items()}
 
     def action_at(self, row: int) -> int:
         """Return the action in a row, -1 if there is none."""
@@ -203,7 +209,7 @@ class DecisionTable(QAbstractTableModel):
             return self._text(action, index.column())
         state = int(self.arrays.state[action])
         if role == Qt.ItemDataRole.ForegroundRole:
-            return STATE_BRUSHES.get(state)
+            return self._brushes.get(state)
         ends = self.arrays.u_id[action], self.arrays.v_id[action]
         return f"Supervoxels {ends[0]} and {ends[1]}. {STATE_TIPS[state]}"
 
@@ -245,19 +251,27 @@ class DecisionTable(QAbstractTableModel):
         return short_number(value)
 
 
-def compact_view(view: QTableView) -> None:
-    """Make a table narrow and quick: rows of one height, no row numbers, whole rows selected."""
-    view.verticalHeader().setVisible(False)
-    view.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-    view.verticalHeader().setDefaultSectionSize(20)
-    view.horizontalHeader().setMinimumSectionSize(28)
-    view.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-    view.horizontalHeader().setHighlightSections(False)
-    # In the middle, where the arrow of the sorted column does not cover it.
-    view.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignCenter)
-    view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-    view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-    view.setShowGrid(False)
-    view.setWordWrap(False)
-    view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+class CompactTable(QTableView):
+    """A narrow and quick table: rows of one height, no row numbers, whole rows selected."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.verticalHeader().setVisible(False)
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(20)
+        self.horizontalHeader().setMinimumSectionSize(28)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setHighlightSections(False)
+        # In the middle, where the arrow of the sorted column does not cover it.
+        self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setMinimumHeight(LOWEST)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Ask for little and take what the window leaves: what Qt asks for makes the whole tab scroll."""
+        return QSize(super().sizeHint().width(), LOWEST)

@@ -14,33 +14,33 @@ from qtpy.QtWidgets import (
     QLineEdit,
     QMenu,
     QSpinBox,
-    QTableView,
     QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.gui.deciding import REFRESH_MS, Deciding
+from napari_celis.gui.deciding import Deciding
 from napari_celis.gui.decision_table import (
     ENERGY_CHANGE,
     NARROWEST,
     NO_RANK,
     STATE_NAMES,
+    CompactTable,
     DecisionArrays,
     DecisionFilter,
     DecisionTable,
-    compact_view,
 )
 from napari_celis.gui.history_tab import HistoryTab
 from napari_celis.gui.inspector import Inspector
+from napari_celis.gui.looking import REFRESH_MS
 from napari_celis.gui.pointing import MODE, Pointing
 from napari_celis.gui.widgets import CommandLine, button, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
 EMPTY = (
-    "There are no candidates yet. Choose an image and a model in Data and press Prepare: every contact "
-    "between two supervoxels becomes a row here."
+    "There are no candidates yet. Choose an image and a model in Data, then press Prepare in Agglomerate: "
+    "every contact between two supervoxels becomes a row here."
 )
 
 
@@ -59,7 +59,7 @@ class DecisionsTab(QWidget):
         self.pointing = Pointing.of(workspace)
         self.deciding = Deciding.of(workspace)
         self.table = DecisionTable(self)
-        self.view = QTableView()
+        self.view = CompactTable()
         self.history = HistoryTab(workspace)
         self.inspector = Inspector(workspace)
         self.command = CommandLine(workspace.command)
@@ -79,8 +79,7 @@ class DecisionsTab(QWidget):
         self.toggle = QCheckBox("Point and click")
         self.toggle.setToolTip("Clicks in the canvas select segments and single keys decide.")
         self.undo = button("Undo", deciding.undo, "Take the last decision back.", "U")
-        self.redo = button("Redo", deciding.redo, "Do it again.")
-        self.redo.setToolTip("Do the decision again that was taken back last.  Key: Ctrl+Shift+Z")
+        self.redo = button("Redo", deciding.redo, "Do it again: Ctrl+Shift+Z.", "Y")
         self.next = button("Next", deciding.next_doubtful, "Go to the next doubtful decision.", "N")
         self.state = QComboBox()
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
@@ -104,8 +103,6 @@ class DecisionsTab(QWidget):
 
     def _set_up_view(self) -> None:
         self.view.setModel(self.table)
-        compact_view(self.view)
-        self.view.setMinimumHeight(150)
         self.view.setSortingEnabled(True)
         self.view.sortByColumn(0, Qt.SortOrder.AscendingOrder)
         self.view.horizontalHeader().setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -144,6 +141,9 @@ class DecisionsTab(QWidget):
         self.deciding.changed.connect(self._follow)
         workspace.engine_changed.connect(self._on_engine)
         workspace.data_changed.connect(self.command.refresh)
+        workspace.viewer.events.theme.connect(self._on_theme)
+        workspace.closing.connect(lambda: workspace.viewer.events.theme.disconnect(self._on_theme))
+        self._on_theme()
         self._on_filter()
 
     # The table.
@@ -268,6 +268,10 @@ class DecisionsTab(QWidget):
             self.view.scrollTo(index)
         selection.blockSignals(was_blocked)
         self.view.viewport().update()
+
+    def _on_theme(self, event: Any = None) -> None:
+        for table in (self.table, self.history.table):
+            table.show_theme(self.workspace.viewer.theme)
 
     def _on_mode(self, mode: str) -> None:
         self.toggle.setChecked(mode == MODE)

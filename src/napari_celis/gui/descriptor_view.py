@@ -10,7 +10,7 @@ from qtpy.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from napari_celis.core.inspect import CentreView
-from napari_celis.gui.widgets import OKABE_ITO
+from napari_celis.gui.colours import OKABE_ITO
 
 CONNECTED = "#FFFFFF"
 DISCONNECTED = "#000000"

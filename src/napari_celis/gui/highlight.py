@@ -12,10 +12,11 @@ from qtpy.QtCore import QObject
 
 from napari_celis.core.explain import CentreChanges
 from napari_celis.core.places import outline, repeat_along
+from napari_celis.gui.colours import OKABE_ITO
 from napari_celis.gui.deciding import Deciding
+from napari_celis.gui.layers import redraw
 from napari_celis.gui.live_labels import LiveLabels
 from napari_celis.gui.meshes import SelectionMeshes
-from napari_celis.gui.widgets import OKABE_ITO
 from napari_celis.gui.workspace import Workspace
 
 FIRST, SECOND, FIRST_CLICKED, SECOND_CLICKED, SIDE_A, SIDE_B = range(1, 7)
@@ -28,6 +29,8 @@ COLOURS = {
     SIDE_A: OKABE_ITO["vermilion"],
     SIDE_B: OKABE_ITO["green"],
 }
+RIM = "#505050"
+"""Colour around centres."""
 OUTLINE = 2
 """Width of outlines in voxels."""
 BRIGHT_SHARE = 0.9
@@ -110,7 +113,7 @@ class Highlight(QObject):
         data, is_outlined = self.segments.data, self.deciding.plan is None
         if data.is_outlined != is_outlined or not np.array_equal(data.lut, lut):
             data.lut, data.is_outlined = lut, is_outlined
-            self.segments.refresh(extent=False, thumbnail=False, highlight=False)
+            redraw(self.segments, self.workspace.viewer.layers)
         self._show_one_body()
 
     def _show_one_body(self) -> None:
@@ -168,7 +171,16 @@ class Highlight(QObject):
         return np.concatenate(positions), np.concatenate(changes)
 
     def _new_centres(self) -> Points:
-        return Points(ndim=3, border_width=0, size=1.5, name="ΔE at centres", opacity=0.9, **self._place())
+        return Points(
+            ndim=3,
+            # Without a rim, centres that change little vanish on the white canvas of the light theme.
+            border_width=0.12,
+            border_color=RIM,
+            size=1.5,
+            name="ΔE at centres",
+            opacity=0.9,
+            **self._place(),
+        )
 
     def _place(self) -> dict[str, Any]:
         """Collect what lays a layer over the supervoxels."""

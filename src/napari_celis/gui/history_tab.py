@@ -7,12 +7,14 @@ from typing import Any
 
 from qtpy.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, Qt, QTimer
 from qtpy.QtGui import QColor, QHideEvent, QShowEvent
-from qtpy.QtWidgets import QComboBox, QLabel, QTableView, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QComboBox, QLabel, QVBoxLayout, QWidget
 
 from napari_celis.core.journal import Step
-from napari_celis.gui.deciding import REFRESH_MS, Deciding
-from napari_celis.gui.decision_table import compact_view, short_number, signed
-from napari_celis.gui.widgets import OKABE_ITO, button, row, wrapped
+from napari_celis.gui.colours import readable
+from napari_celis.gui.deciding import Deciding
+from napari_celis.gui.decision_table import CompactTable, short_number, signed
+from napari_celis.gui.looking import REFRESH_MS
+from napari_celis.gui.widgets import button, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
 KINDS = {"greedy": "merge", "manual": "merge", "keep-apart": "keep apart", "cut": "cut"}
@@ -23,7 +25,7 @@ HEADERS = (
     ("Score", "Score when it was decided; for a cut, the energy change it brought"),
     ("Left", "Segments left afterwards"),
 )
-COLOURS = {"manual": OKABE_ITO["sky"], "keep-apart": OKABE_ITO["orange"], "cut": OKABE_ITO["vermilion"]}
+COLOURS = {"manual": "sky", "keep-apart": "orange", "cut": "vermilion"}
 EMPTY = "No decision has been made yet."
 
 
@@ -33,6 +35,11 @@ class HistoryTable(QAbstractTableModel):
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
         self.steps: Sequence[Step] = ()
+        self._colours: dict[str, QColor] = {}
+
+    def show_theme(self, theme: str) -> None:
+        """Write your own decisions in colours that show up on the background of a theme."""
+        self._colours = {kind: readable(name, theme) for kind, name in COLOURS.items()}
 
     def show(self, steps: Sequence[Step], who: str = "") -> None:
         """Show the decisions of "greedy", of "you", or all."""
@@ -75,8 +82,8 @@ class HistoryTable(QAbstractTableModel):
             return _texts(step)[index.column()]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(index.column())
-        if role == Qt.ItemDataRole.ForegroundRole and step.kind in COLOURS:
-            return QColor(COLOURS[step.kind])
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return self._colours.get(step.kind)
         if role == Qt.ItemDataRole.ToolTipRole:
             return f"Supervoxels {step.u_id} and {step.v_id}; energy afterwards {step.energy:.6g}"
         return None
@@ -113,9 +120,8 @@ class HistoryTab(QWidget):
         self.workspace = workspace
         self.deciding = Deciding.of(workspace)
         self.table = HistoryTable(self)
-        self.view = QTableView()
+        self.view = CompactTable()
         self.view.setModel(self.table)
-        compact_view(self.view)
         self.who = QComboBox()
         for text, who in (("All decisions", ""), ("Only yours", "you"), ("Only greedy", "greedy")):
             self.who.addItem(text, who)

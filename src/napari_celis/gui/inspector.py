@@ -6,17 +6,15 @@ from qtpy.QtCore import QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPalette, QShowEvent
 from qtpy.QtWidgets import QCheckBox, QGridLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from napari_celis.gui.colours import OKABE_ITO
 from napari_celis.gui.deciding import Deciding
 from napari_celis.gui.decision_table import signed
 from napari_celis.gui.highlight import Highlight
-from napari_celis.gui.widgets import OKABE_ITO, button, row, wrapped
+from napari_celis.gui.widgets import button, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
 NOTHING = "Choose a row, press N for the next doubtful decision, or click two segments in the canvas."
-LEARNED = (
-    "Learned policy: the score is the classifier's log-odds that this merge is wrong. "
-    "The bars are the energy changes by descriptor spec, {} in all."
-)
+LEARNED = "Learned policy: log-odds that this merge is wrong. The bars are energy changes, {} in all."
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
 
 
@@ -206,12 +204,10 @@ class Inspector(QWidget):
             return self._nearest_text()
         threshold = deciding.engine.threshold
         is_below = deciding.score < threshold
-        verb = (
-            "below the threshold {}: greedy merges"
-            if is_below
-            else "not below the threshold {}: greedy stops"
-        )
-        return verb.format(signed(threshold))
+        verdict = "below the threshold {}: greedy merges"
+        if not is_below:
+            verdict = "not below the threshold {}: greedy stops"
+        return verdict.format(signed(threshold))
 
     def _nearest_text(self) -> str:
         agglomerator = self.deciding.engine.agglomerator

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pint
+from napari.components import LayerList
 from napari.layers import Labels, Layer
 
 from napari_celis.core.errors import CelisError, VolumeError
@@ -159,6 +160,15 @@ def segmentation_layer(live: LiveLabels, like: Layer) -> Labels:
     layer.metadata["celis"] = {"kind": "labels", "is_live": True}
     layer.editable = False
     return layer
+
+
+def redraw(layer: Layer, layers: LayerList) -> None:
+    """Draw a layer again whose values changed, and nothing but it.
+
+    The list of layers would paint its row again, and with it the whole window a second time.
+    """
+    with layers.events.blocker_all():
+        layer.refresh(extent=False, thumbnail=False, highlight=False)
 
 
 def _place_of(layer: Layer) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from napari.layers import Surface
+from napari.layers import Layer, Surface
 from qtpy.QtCore import QObject, Signal
 
+from napari_celis.gui.colours import OKABE_ITO
 from napari_celis.gui.deciding import Deciding
-from napari_celis.gui.widgets import OKABE_ITO
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.meshes import Mesh, segment_mesh
 
@@ -37,7 +37,9 @@ class SelectionMeshes(QObject):
         self.is_always_on = False
         self._layers: dict[int, Surface] = {}
         self._wanted: tuple[Any, ...] = ()
-        self._changed_image: Any = None
+        self._changed_image: Layer | None = None
+        self._covering: list[Layer] = []
+        """Layers that were hidden because they would cover the surfaces."""
 
     @property
     def layers(self) -> list[Surface]:
@@ -75,6 +77,7 @@ class SelectionMeshes(QObject):
                 self.workspace.viewer.layers.remove(layer)
         self._layers = {}
         self._let_through()
+        self._uncover()
         self.changed.emit()
 
     def _bodies(self) -> list[np.ndarray]:
@@ -123,12 +126,30 @@ class SelectionMeshes(QObject):
         elif not self.layers and self._changed_image is image and image.blending == letting:
             image.blending, self._changed_image = covering, None
 
+    def _uncover(self) -> None:
+        """Hide what would cover two surfaces in 3-D, once; show it again when they are gone.
+
+        With one segment selected everything stays: the second is chosen from what is there.
+        """
+        workspace = self.workspace
+        is_covered = len(self.layers) > 1 and workspace.viewer.dims.ndisplay == 3
+        if is_covered and not self._covering:
+            roles = (workspace.image_layer, workspace.segmentation_layer, workspace.supervoxels_layer)
+            self._covering = [layer for layer in roles if layer is not None and layer.visible]
+            for layer in self._covering:
+                layer.visible = False
+        elif not is_covered:
+            hidden, self._covering = self._covering, []
+            for layer in hidden:
+                layer.visible = True
+
     def _hide(self, first: int = 0) -> None:
         """Hide all surfaces from the given one on."""
         for place, layer in self._layers.items():
             if place >= first:
                 layer.visible = False
         self._let_through()
+        self._uncover()
         self.changed.emit()
 
 

@@ -9,53 +9,28 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QWidget
 
 from napari_celis.core.journal import Step
-from napari_celis.gui.widgets import OKABE_ITO
+from napari_celis.gui.colours import OKABE_ITO
+from napari_celis.gui.themed_plot import ThemedPlot
 
-HEIGHT = 120
+HEIGHTS = (96, 190)
+"""Least and greatest height in pixels: plots take the room that a high window has."""
 N_BINS = 60
 
 
-class LivePlot(pg.PlotWidget):
-    """A small plot in the colours of the theme that cannot be zoomed by accident."""
-
-    def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent, background=None)
-        self.setFixedHeight(HEIGHT)
-        self.setMinimumWidth(100)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        # Ranges are set by hand: to find them while painting costs a second painting of the whole window.
-        self.disableAutoRange()
-        self.setMouseEnabled(x=False, y=False)
-        self.getAxis("left").setWidth(56)
-        self.setLabel("bottom", x_label)
-        self.setLabel("left", y_label)
-
-    def set_colours(self, text: str, background: str) -> None:
-        """Take over the colours of the theme; a background that is left to Qt keeps those of the last one."""
-        self.setBackground(background)
-        for name in ("left", "bottom"):
-            axis = self.getAxis(name)
-            axis.setPen(text)
-            axis.setTextPen(text)
-
-    def wheelEvent(self, event: Any) -> None:  # noqa: N802
-        """Leave the wheel to the tab, which scrolls."""
-        event.ignore()
-
-
-class EnergyPlot(LivePlot):
+class EnergyPlot(ThemedPlot):
     """Energy after every decision."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("decisions", "energy change", parent)
-        self._curve = self.plot(pen=pg.mkPen(OKABE_ITO["sky"], width=2))
+    def __init__(self, viewer: Any) -> None:
+        super().__init__(viewer, "decisions", "energy", HEIGHTS)
+        self.setToolTip("Change of the energy since the start, after every decision.")
+        self._curve = self.plot()
         self._curve.setDownsampling(auto=True, method="subsample")
-        self._marker = pg.InfiniteLine(angle=90, pen=pg.mkPen(OKABE_ITO["orange"], width=1))
+        self._marker = pg.InfiniteLine(angle=90)
         self._marker.setVisible(False)
+        self.keep_dressed(self._curve, "sky")
+        self.keep_dressed(self._marker, "orange", width=1)
         self.addItem(self._marker, ignoreBounds=True)
         self._steps: list[Step] = []
         self._energies: list[float] = []
@@ -91,13 +66,14 @@ class EnergyPlot(LivePlot):
         return self._energies
 
 
-class ScorePlot(LivePlot):
+class ScorePlot(ThemedPlot):
     """How many actions have which score, and the threshold as a line to drag."""
 
     threshold_dragged = Signal(float)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("score of the merges left", "number", parent)
+    def __init__(self, viewer: Any) -> None:
+        super().__init__(viewer, "score of the merges left", "number", HEIGHTS)
+        self.setToolTip("Scores of what may still be merged, counted on a logarithmic scale.")
         self.getAxis("left").setStyle(showValues=False)
         self._bars = {
             name: self.plot(
@@ -105,9 +81,9 @@ class ScorePlot(LivePlot):
             )
             for name in ("sky", "grey")
         }
-        pen, hover = (pg.mkPen(OKABE_ITO["vermilion"], width=width) for width in (2, 4))
-        self.line = pg.InfiniteLine(angle=90, movable=True, pen=pen, hoverPen=hover)
+        self.line = pg.InfiniteLine(angle=90, movable=True, hoverPen=self.pen("vermilion", width=4))
         self.line.setToolTip("Drag to change where a run stops.")
+        self.keep_dressed(self.line, "vermilion")
         self.addItem(self.line, ignoreBounds=True)
         self.line.sigDragged.connect(lambda line: self.threshold_dragged.emit(float(line.value())))
         self._edges, self._heights = np.linspace(-1, 1, N_BINS + 1), np.zeros(N_BINS)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QObject
-from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from napari_celis.core.places import supervoxel_along, supervoxel_at
 from napari_celis.gui.deciding import Deciding
@@ -177,14 +176,3 @@ class Pointing(QObject):
         """Keep the help line right, unless another mode uses it."""
         if self.workspace.mode in ("", MODE) and self.help_text() != self.workspace.help_text:
             self.workspace.set_help(self.help_text())
-
-
-class HelpLine(QLabel):
-    """One line that always says what a click does now."""
-
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWordWrap(True)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        workspace.help_changed.connect(self.setText)
-        self.setText(workspace.help_text)

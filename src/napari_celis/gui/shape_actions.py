@@ -10,6 +10,8 @@ from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from napari_celis.core.inspect import ActiveActions
 
+HEIGHT = 134
+"""In pixels: the header and five rows."""
 COLUMNS = ("Supervoxel", "Supervoxel", "Score", "Here")
 TIPS = (
     "One side of the contact.",
@@ -81,7 +83,7 @@ class ActiveTable(QTableView):
         self.verticalHeader().setDefaultSectionSize(22)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFixedHeight(160)
+        self.setFixedHeight(HEIGHT)
         self.setToolTip("Choose a row to see what its merge does to the descriptor.")
         self.clicked.connect(self._on_row)
         self.activated.connect(self._on_row)

@@ -9,8 +9,8 @@ import numpy as np
 
 from napari_celis.core.inspect import CentreView
 from napari_celis.core.lattice import Lattice
+from napari_celis.gui.colours import OKABE_ITO
 from napari_celis.gui.descriptor_view import CHANGED, CONNECTED, DISCONNECTED, pairs_to_draw
-from napari_celis.gui.widgets import OKABE_ITO
 
 DARK_IN_SPACE = "#606060"
 """Disconnected pairs in 3-D, where black would not show before an empty canvas."""

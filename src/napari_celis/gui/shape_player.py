@@ -9,6 +9,7 @@ from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.lattice import Lattice
 from napari_celis.gui.widgets import button, row
 
+BUTTON_WIDTH = 52
 PLAY_MS = 150
 """Time that each centre is shown."""
 
@@ -34,7 +35,10 @@ class LinePlayer(QWidget):
             )
             for name in self._ends
         }
+        for set_button in self.set_buttons.values():
+            set_button.setMinimumWidth(BUTTON_WIDTH)
         self.play = QPushButton("Play")
+        self.play.setMinimumWidth(BUTTON_WIDTH)
         self.play.setCheckable(True)
         self.play.setToolTip("Show the descriptors from A to B, one after the other; again to stop.")
         self.play.toggled.connect(self._on_play)

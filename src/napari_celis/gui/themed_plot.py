@@ -1,4 +1,4 @@
-"""Plots in the colours of the viewer's theme."""
+"""Small plots in the colours of the viewer's theme that cannot be zoomed by accident."""
 
 from __future__ import annotations
 
@@ -8,17 +8,27 @@ from typing import Any
 
 import pyqtgraph as pg
 from napari.utils.theme import get_theme
+from qtpy.QtCore import QSize
 from qtpy.QtGui import QColor
 
-from napari_celis.gui.plots import LivePlot
-from napari_celis.gui.widgets import OKABE_ITO
+from napari_celis.gui.colours import readable
 
-ON_DARK = {"blue": OKABE_ITO["sky"], "ink": "#FFFFFF"}
-ON_LIGHT = {"orange": "#B36B00", "sky": OKABE_ITO["blue"], "yellow": "#8F8500", "ink": "#222222"}
-"""Colours of Okabe and Ito that are too faint on one of the backgrounds, and what stands in for them."""
+AXIS_WIDTH = 62
+UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-class ThemedPlot(LivePlot):
+class ShortAxis(pg.AxisItem):
+    """An axis whose numbers never run into its title: 200000 is written 200k."""
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
+        """Write the numbers; all of them with the unit of the largest."""
+        largest = max((abs(value) for value in values), default=0.0)
+        size, unit = next(((size, unit) for size, unit in UNITS if largest >= size), (1.0, ""))
+        texts: list[str] = super().tickStrings([value / size for value in values], scale, spacing / size)
+        return ["0" if float(text) == 0 else f"{text}{unit}".replace("-", "−") for text in texts]
+
+
+class ThemedPlot(pg.PlotWidget):
     """A plot of curves that changes colours with the viewer.
 
     Parameters
@@ -27,17 +37,25 @@ class ThemedPlot(LivePlot):
         Its theme counts.
     x_title, y_title : str
         What the axes show.
-    height : int
-        In pixels; the width is that of the panel.
+    heights : tuple of int
+        The least and the greatest height in pixels; the width is that of the panel.
     """
 
-    def __init__(self, viewer: Any, x_title: str, y_title: str, height: int = 170) -> None:
-        super().__init__(x_title, y_title)
+    def __init__(self, viewer: Any, x_title: str, y_title: str, heights: tuple[int, int]) -> None:
+        super().__init__(background=None, axisItems={"left": ShortAxis("left")})
         self._viewer = viewer
         self._dressed: list[tuple[Any, str, dict[str, Any]]] = []
-        self.setFixedHeight(height)
-        self.getPlotItem().setContentsMargins(0, 4, 8, 0)
-        for side in ("left", "bottom"):
+        self.setMinimumSize(100, heights[0])
+        self.setMaximumHeight(heights[1])
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        # Ranges are set by hand: to find them while painting costs a second painting of the whole window.
+        self.disableAutoRange()
+        self.setMouseEnabled(x=False, y=False)
+        self.getPlotItem().setContentsMargins(0, 6, 8, 0)
+        self.getAxis("left").setWidth(AXIS_WIDTH)
+        for side, title in (("bottom", x_title), ("left", y_title)):
+            self.setLabel(side, title)
             # Otherwise 0.8 becomes 800 with a small print on the axis.
             self.getAxis(side).enableAutoSIPrefix(False)
         viewer.events.theme.connect(self._on_theme)
@@ -49,8 +67,7 @@ class ThemedPlot(LivePlot):
 
     def colour(self, name: str) -> QColor:
         """Find a colour by name: "ink", or one of Okabe and Ito."""
-        is_dark = get_theme(self._viewer.theme).type == "dark"
-        return QColor((ON_DARK if is_dark else ON_LIGHT).get(name) or OKABE_ITO[name])
+        return readable(name, self._viewer.theme)
 
     def keep_dressed(self, item: Any, colour: str, **options: Any) -> None:
         """Draw a curve in a colour, now and after a change of theme."""
@@ -72,15 +89,27 @@ class ThemedPlot(LivePlot):
         self.getPlotItem().clear()
 
     def dress(self) -> None:
-        """Take over the colours of the theme."""
+        """Take over the colours of the theme; a background that is left to Qt keeps those of the last one."""
         theme = get_theme(self._viewer.theme)
-        self.set_colours(theme.text.as_hex(), theme.background.as_hex())
+        self.setBackground(theme.background.as_hex())
+        for side in ("left", "bottom"):
+            axis = self.getAxis(side)
+            axis.setPen(theme.text.as_hex())
+            axis.setTextPen(theme.text.as_hex())
         for item, colour, options in self._dressed:
             item.setPen(self.pen(colour, **options))
 
     def close_plot(self) -> None:
         """Stop listening to the viewer."""
         self._viewer.events.theme.disconnect(self._on_theme)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Ask for little and take what the window leaves: what Qt asks for makes the whole tab scroll."""
+        return self.minimumSize()
+
+    def wheelEvent(self, event: Any) -> None:  # noqa: N802
+        """Leave the wheel to the tab, which scrolls."""
+        event.ignore()
 
     def _on_theme(self, event: Any = None) -> None:
         self.dress()

@@ -27,8 +27,11 @@ class History:
 
     def add(self, record: Record) -> None:
         """Append a record."""
-        self.newest, self._now = record.stage, self._begin + record.seconds / 60
+        self._now = self._begin + record.seconds / 60
         curves = self.stages.setdefault(record.stage, {})
+        if record.figures:
+            # A stage that has only begun has nothing to show yet: the curves of the last one stay.
+            self.newest = record.stage
         for name, value in record.figures.items():
             minutes, values = curves.setdefault(name, ([], []))
             minutes.append(self._now)
@@ -54,11 +57,10 @@ class TrainCurves(QWidget):
         self.stage = NarrowCombo("The part of the training whose curves are shown.")
         self.stage.addItem(NEWEST)
         self.stage.currentIndexChanged.connect(lambda: self.refresh())
-        self.losses = ThemedPlot(viewer, "minutes", "loss", 150)
-        self.figures = ThemedPlot(viewer, "minutes", "validation", 120)
+        self.losses = ThemedPlot(viewer, "minutes", "loss", (150, 150))
+        self.figures = ThemedPlot(viewer, "minutes", "validation", (120, 120))
         self.legend = wrapped()
         self.empty = wrapped(NOTHING_YET)
-        self.empty.setEnabled(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)

@@ -21,17 +21,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-OKABE_ITO = {
-    "orange": "#E69F00",
-    "sky": "#56B4E9",
-    "green": "#009E73",
-    "yellow": "#F0E442",
-    "blue": "#0072B2",
-    "vermilion": "#D55E00",
-    "purple": "#CC79A7",
-    "grey": "#999999",
-}
-"""Colours that everybody can tell apart."""
+from napari_celis.gui.colours import OKABE_ITO
 
 SEVERITY_COLOURS = {"error": OKABE_ITO["vermilion"], "warning": OKABE_ITO["orange"]}
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from qtpy.QtCore import QObject, Qt, Signal
@@ -17,15 +20,32 @@ Report = Callable[[str, float], None]
 """Tells the stage and the finished share of the work; ends the work when it was cancelled."""
 
 
+NICER = 5
+"""How much later than the window a thread gets the processor, in the steps of `nice`."""
+
+
 class Cancelled(Exception):  # noqa: N818
     """The user asked the work to end."""
 
 
 def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
-    """Start a thread that never keeps the program from ending."""
-    thread = threading.Thread(target=work, name=name, daemon=True)
+    """Start a thread that never keeps the program from ending, and gives way to the window."""
+
+    def run() -> None:
+        _give_way()
+        work()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def _give_way() -> None:
+    """Let the window draw first where processors are scarce; only Linux can ask this of one thread."""
+    if sys.platform == "linux":
+        own = threading.get_native_id()
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, own, os.getpriority(os.PRIO_PROCESS, own) + NICER)
 
 
 def sentence_of(error: BaseException) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import shlex
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -13,23 +11,19 @@ import numpy as np
 from napari.layers import Labels
 from qtpy.QtCore import QEvent, QObject, Signal
 
-from napari_celis.core.errors import CelisError
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.gui import preparing
-from napari_celis.gui.background import Background
-from napari_celis.gui.chosen_data import ChosenData
 from napari_celis.gui.engine import Engine
-from napari_celis.gui.layers import segmentation_layer, source_of
+from napari_celis.gui.layers import redraw, segmentation_layer, source_of
 from napari_celis.gui.live_labels import LiveLabels
-from napari_celis.gui.preparing import Chosen, Counted, Prepared
+from napari_celis.gui.prepared_data import AndThen, PreparedData
+from napari_celis.gui.preparing import Chosen, Prepared
 from napari_celis.gui.snapshot import Snapshot
-from napari_celis.gui.workers import Report
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel, PolicyName
+    from napari_celis.models.checkpoint import PolicyName
 
 
-class Workspace(ChosenData):
+class Workspace(PreparedData):
     """The shared state of one viewer; `Workspace.of(viewer)` finds it."""
 
     engine_changed = Signal()
@@ -37,8 +31,6 @@ class Workspace(ChosenData):
     mode_changed = Signal(str)
     help_changed = Signal(str)
     """What a click does now."""
-    preparing = Signal(str, float)
-    """Stage and finished share of the work in the background; the stage "" when it has ended."""
     closing = Signal()
     """The viewer closes: end whatever is under way."""
 
@@ -57,11 +49,6 @@ class Workspace(ChosenData):
         self.preview_step: int | None = None
         self._prepared_from: tuple[Any, ...] = ()
         self._is_disposed = False
-        self._background = Background(self)
-        self._background.progressed.connect(self.preparing)
-        self._background.failed.connect(self.say)
-        self._background.cancelled.connect(lambda: self.say("Cancelled; nothing was changed.", "warning"))
-        self.supervoxels_chosen.connect(self.count_supervoxels)
         self._watch_window()
         for layer in viewer.layers:
             self._adopt(layer)
@@ -85,80 +72,10 @@ class Workspace(ChosenData):
             self.mode = mode
             self.mode_changed.emit(mode)
 
-    # What runs in the background, one after the other.
+    # The run.
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether something is being prepared."""
-        return self._background.is_busy
-
-    def cancel_prepare(self) -> None:
-        """End the work in the background at its next opportunity, and what waits for it."""
-        self._background.cancel()
-
-    def choose_model(self, path: Path | str) -> None:
-        """Load a model file in the background and use it."""
-
-        def load(report: Report) -> CelisModel:
-            report("loading the model", 0.0)
-            from napari_celis.models.checkpoint import load_model
-
-            return load_model(path)
-
-        self._background.when_free(
-            lambda: self._background.start(load, lambda model: self.use_model(model, Path(path)))
-        )
-
-    def count_supervoxels(self) -> None:
-        """Find out in the background how many supervoxels and actions the chosen layer has."""
-        self._background.when_free(self._count)
-
-    def prepare(self, and_then: Callable[[Engine], object] | None = None) -> None:
-        """Make an engine for the chosen data in the background; then call `and_then` with it."""
-        self._background.when_free(lambda: self._prepare(and_then))
-
-    def make_supervoxels(self) -> None:
-        """Cut the image into supervoxels in the background and add them as a layer."""
-        self._background.when_free(self._make_supervoxels)
-
-    def _count(self) -> None:
-        try:
-            chosen = self.chosen()
-            preparing.check_volumes(chosen)
-        except CelisError:
-            return
-        volume = chosen.supervoxels
-        if volume is None or chosen.counted is not None:
-            return
-
-        def keep(counted: Counted) -> None:
-            self._counted = (volume.data, counted)
-            self.data_changed.emit()
-
-        self._background.start(lambda report: preparing.count(volume, report), keep)
-
-    def _prepare(self, and_then: Callable[[Engine], object] | None) -> None:
-        if self.check():
-            chosen, identity = self.chosen(), self._identity()
-            self._background.start(
-                lambda report: preparing.prepare(chosen, report),
-                lambda prepared: self._on_prepared(chosen, prepared, identity, and_then),
-            )
-
-    def _make_supervoxels(self) -> None:
-        if self.check():
-            chosen = self.chosen()
-            self._background.start(
-                lambda report: preparing.prepare(chosen, report, only_supervoxels=True),
-                lambda prepared: self._keep(chosen, prepared),
-            )
-
-    def _on_prepared(
-        self,
-        chosen: Chosen,
-        prepared: Prepared,
-        identity: tuple[Any, ...],
-        and_then: Callable[[Engine], object] | None,
+    def on_prepared(
+        self, chosen: Chosen, prepared: Prepared, identity: tuple[Any, ...], and_then: AndThen | None
     ) -> None:
         """Replace the engine."""
         self._keep(chosen, prepared)
@@ -174,8 +91,6 @@ class Workspace(ChosenData):
         set_garbage_aside()
         if and_then is not None:
             and_then(self.engine)
-
-    # The run.
 
     def use_engine(
         self,
@@ -241,7 +156,7 @@ class Workspace(ChosenData):
             return
         layer.data.lut = segment_ids
         if layer.visible:
-            layer.refresh(extent=False, thumbnail=False, highlight=False)
+            redraw(layer, self.viewer.layers)
 
     # Selection and navigation.
 
@@ -290,11 +205,7 @@ class Workspace(ChosenData):
     @property
     def is_stale(self) -> bool:
         """Whether image, supervoxels, model or policy are others than those of the engine."""
-        return self.engine is not None and self._identity() != self._prepared_from
-
-    def _identity(self) -> tuple[Any, ...]:
-        """What an engine depends on."""
-        return (self.image_layer, self.supervoxels_layer, self.truth_layer, self.model, self.policy)
+        return self.engine is not None and self.identity() != self._prepared_from
 
     def on_lost(self, what_happened: str) -> None:
         """Say that a run goes on although its data changed; without a run, say what is missing now."""

@@ -1,0 +1,151 @@
+"""A window on the bundled sample that pictures are taken of, and the files they are written to."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+from napari_celis.gui.demo import open_demo
+
+if TYPE_CHECKING:
+    from napari_celis.gui.panel import CelisPanel
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZE, GIF_SIZE = (1600, 1000), (1280, 800)
+"""Size of the window in the pictures, and in the animation, where it has no docks at the left."""
+PANEL_WIDTH = 480
+PATIENCE = 900.0
+PNG_COLOURS = 255
+"""A palette makes pictures of the window three times smaller than full colours do."""
+GIF_WIDTH = 960
+GIF_BYTES = 5_000_000
+
+
+class Studio:
+    """One window on the sample, and the means to wait for it and to take its picture."""
+
+    def __init__(self, folder: Path, model: Path | None) -> None:
+        self.folder = folder
+        self.panel: CelisPanel = open_demo(SIZE)
+        self.workspace = self.panel.workspace
+        self.viewer = self.workspace.viewer
+        # Commands that are shown should read the same on every computer.
+        for layer in self.viewer.layers:
+            source = layer.metadata["celis"]["source"]
+            layer.metadata["celis"]["source"] = source.removeprefix(f"{ROOT}{os.sep}")
+        self.show_window(SIZE)
+        if model is not None:
+            self.workspace.choose_model(model)
+        self.wait_until(lambda: self.workspace.model is not None and not self.workspace.is_busy)
+
+    def rest(self, milliseconds: int = 1500) -> None:
+        """Let the window draw."""
+        from qtpy.QtCore import QEventLoop, QTimer
+
+        loop = QEventLoop()
+        QTimer.singleShot(milliseconds, loop.quit)
+        loop.exec()
+
+    def wait_until(self, is_true: Callable[[], bool], seconds: float = PATIENCE) -> None:
+        """Let the window work until something has happened."""
+        end = time.monotonic() + seconds
+        while not is_true():
+            if time.monotonic() > end:
+                raise TimeoutError(f"Waited {seconds:.0f} s in vain. Problem: {self.workspace.problem}")
+            self.rest(30)
+
+    def show_window(self, size: tuple[int, int], *, with_layers: bool = True) -> None:
+        """Give the window and the panel their sizes."""
+        from qtpy.QtCore import Qt
+        from qtpy.QtWidgets import QDockWidget
+
+        self.size = size
+        window = self.viewer.window._qt_window
+        for dock in window.findChildren(QDockWidget):
+            if dock.isAncestorOf(self.panel):
+                window.resizeDocks([dock], [PANEL_WIDTH], Qt.Orientation.Horizontal)
+            elif dock.objectName() in ("layer list", "layer controls"):
+                dock.setVisible(with_layers)
+        self.settle()
+        self.viewer.reset_view(margin=0.02)
+
+    def settle(self) -> None:
+        """Wait until everything has been drawn."""
+        self.rest()
+        # Texts in the bar at the bottom lie on top of each other until the window changes its size.
+        for width in (self.size[0] - 1, self.size[0]):
+            self.viewer.window.resize(width, self.size[1])
+            self.rest(200)
+
+    def grab(self) -> np.ndarray:
+        """Take a picture of the whole window, as it is."""
+        return np.asarray(self.viewer.screenshot(canvas_only=False, flash=False))[..., :3]
+
+    def save(self, name: str, pixels: np.ndarray | None = None) -> None:
+        """Save a picture; without one, that of the window once it has settled."""
+        if pixels is None:
+            self.settle()
+            pixels = self.grab()
+        picture = Image.fromarray(pixels).quantize(PNG_COLOURS, dither=Image.Dither.NONE)
+        picture.save(self.folder / f"{name}.png", optimize=True)
+        print(f"{name}.png", flush=True)
+
+    def show_tab(self, title: str) -> Any:
+        """Bring a tab to the front and return it."""
+        self.panel.show_tab(title)
+        self.rest(300)
+        return self.panel.tab(title)
+
+    def prepared(self) -> Any:
+        """Return the engine; the first call makes it."""
+        if self.workspace.engine is None:
+            self.workspace.prepare()
+            self.wait_until(lambda: self.workspace.engine is not None)
+        return self.workspace.engine
+
+    def finished(self) -> Any:
+        """Return the engine after a whole run."""
+        engine = self.prepared()
+        if not engine.snapshot.steps:
+            ends: list[str] = []
+            engine.finished.connect(ends.append)
+            engine.run()
+            self.wait_until(lambda: bool(ends))
+        return engine
+
+    def undecided(self) -> Any:
+        """Look at the most doubtful decision and return what is deciding it."""
+        from napari_celis.gui.deciding import Deciding
+
+        deciding = Deciding.of(self.workspace)
+        deciding.clear()
+        self.wait_until(lambda: len(deciding.queue()) > 0)
+        deciding.next_doubtful()
+        self.wait_until(lambda: bool(deciding.parts) and bool(deciding.centres))
+        return deciding
+
+    @property
+    def camera(self) -> Any:
+        """The camera, which moved in napari 0.9."""
+        return getattr(self.viewer, "scene", self.viewer).camera
+
+
+def write_gif(path: Path, frames: list[np.ndarray], times: list[int]) -> None:
+    """Write frames with one palette and without dithering, so that what stays the same costs nothing."""
+    height = round(GIF_WIDTH * GIF_SIZE[1] / GIF_SIZE[0])
+    small = [Image.fromarray(frame).resize((GIF_WIDTH, height), Image.Resampling.LANCZOS) for frame in frames]
+    picked = [np.asarray(small[at]) for at in (0, len(small) // 3, 2 * len(small) // 3, -3, -1)]
+    # 255 colours: the last one is left for what does not change.
+    palette = Image.fromarray(np.concatenate(picked)).quantize(255, method=Image.Quantize.MEDIANCUT)
+    first, *rest = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in small]
+    first.save(path, save_all=True, append_images=rest, duration=times, loop=0, disposal=1)
+    size = path.stat().st_size
+    print(f"{path.name}: {len(frames)} frames, {size / 1e6:.1f} MB")
+    if size > GIF_BYTES:
+        raise SystemExit(f"{path} is too large for a page. Take fewer frames.")

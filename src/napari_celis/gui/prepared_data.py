@@ -1,0 +1,115 @@
+"""What is made of the chosen data in the background: counts, supervoxels, all that a run needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qtpy.QtCore import Signal
+
+from napari_celis.core.errors import CelisError
+from napari_celis.gui import preparing
+from napari_celis.gui.background import Background
+from napari_celis.gui.chosen_data import ChosenData
+from napari_celis.gui.engine import Engine
+from napari_celis.gui.preparing import Chosen, Counted, Prepared
+from napari_celis.gui.workers import Report
+
+if TYPE_CHECKING:
+    from napari_celis.models.checkpoint import CelisModel
+
+AndThen = Callable[[Engine], object]
+"""What to do with an engine once there is one."""
+
+
+class PreparedData(ChosenData):
+    """Adds to the chosen data what takes longer than a click; one piece of work after the other."""
+
+    preparing = Signal(str, float)
+    """Stage and finished share of the work in the background; the stage "" when it has ended."""
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__(viewer)
+        self._background = Background(self)
+        self._background.progressed.connect(self.preparing)
+        self._background.failed.connect(self.say)
+        self._background.cancelled.connect(lambda: self.say("Cancelled; nothing was changed.", "warning"))
+        self.supervoxels_chosen.connect(self.count_supervoxels)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being prepared."""
+        return self._background.is_busy
+
+    def cancel_prepare(self) -> None:
+        """End the work in the background at its next opportunity, and what waits for it."""
+        self._background.cancel()
+
+    def choose_model(self, path: Path | str) -> None:
+        """Load a model file in the background and use it."""
+
+        def load(report: Report) -> CelisModel:
+            report("loading the model", 0.0)
+            from napari_celis.models.checkpoint import load_model
+
+            return load_model(path)
+
+        self._background.when_free(
+            lambda: self._background.start(load, lambda model: self.use_model(model, Path(path)))
+        )
+
+    def count_supervoxels(self) -> None:
+        """Find out in the background how many supervoxels and actions the chosen layer has."""
+        self._background.when_free(self._count)
+
+    def prepare(self, and_then: AndThen | None = None) -> None:
+        """Make an engine for the chosen data in the background; then call `and_then` with it."""
+        self._background.when_free(lambda: self._prepare(and_then))
+
+    def make_supervoxels(self) -> None:
+        """Cut the image into supervoxels in the background and add them as a layer."""
+        self._background.when_free(self._make_supervoxels)
+
+    def _count(self) -> None:
+        try:
+            chosen = self.chosen()
+            preparing.check_volumes(chosen)
+        except CelisError:
+            return
+        volume = chosen.supervoxels
+        if volume is None or chosen.counted is not None:
+            return
+
+        def keep(counted: Counted) -> None:
+            self._counted = (volume.data, counted)
+            self.data_changed.emit()
+
+        self._background.start(lambda report: preparing.count(volume, report), keep)
+
+    def _prepare(self, and_then: AndThen | None) -> None:
+        if self.check():
+            chosen, identity = self.chosen(), self.identity()
+            self._background.start(
+                lambda report: preparing.prepare(chosen, report),
+                lambda prepared: self.on_prepared(chosen, prepared, identity, and_then),
+            )
+
+    def _make_supervoxels(self) -> None:
+        if self.check():
+            chosen = self.chosen()
+            self._background.start(
+                lambda report: preparing.prepare(chosen, report, only_supervoxels=True),
+                lambda prepared: self._keep(chosen, prepared),
+            )
+
+    def identity(self) -> tuple[Any, ...]:
+        """What an engine depends on."""
+        layers = (self.image_layer, self.supervoxels_layer, self.truth_layer)
+        return (*layers, self.model, self.policy, self.n_edits)
+
+    def on_prepared(
+        self, chosen: Chosen, prepared: Prepared, identity: tuple[Any, ...], and_then: AndThen | None
+    ) -> None:
+        """Use what was prepared."""
+        raise NotImplementedError
