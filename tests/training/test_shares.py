@@ -22,9 +22,9 @@ def test_a_loud_spec_does_not_drown_a_sure_one():
     assert is_told.mean() > (np.sign(changes[:2].sum(axis=0)) == np.sign(error)).mean() + 0.2
 
 
-def test_a_spec_that_is_always_wrong_counts_nothing():
+def test_a_spec_that_is_always_wrong_counts_next_to_nothing_but_can_be_seen():
     changes, error = made_up(np.random.default_rng(1))
-    assert fit_shares([changes[[0, 2]]], [error])[1] == 0
+    assert 0 < fit_shares([changes[[0, 2]]], [error])[1] < 1e-5
 
 
 def test_volumes_add_up_and_unknown_actions_do_not_count():

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import minimize
 
+SMALLEST = 1e-6
+"""Share of the largest that every spec keeps: the policy looks at each of them, whatever its scale."""
 POWER = 0.5
 """Actions weigh |change of error| to this power."""
 
@@ -28,7 +30,7 @@ def fit_shares(changes: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> n
     Returns
     -------
     shares : ndarray of float64, shape (specs,)
-        From 0 on, 1 on average.
+        Above 0, 1 on average.
     """
     rows, change = np.concatenate(changes, axis=1).T, np.concatenate(errors)
     is_known = change != 0
@@ -53,5 +55,6 @@ def fit_shares(changes: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> n
     shares = found.x[:-1] / scale
     if not shares.sum() > 0:
         return np.ones(n_specs)
+    shares = np.maximum(shares, SMALLEST * shares.max())
     normalised: np.ndarray = shares * n_specs / shares.sum()
     return normalised
