@@ -38,3 +38,14 @@ def test_states_lie_along_the_way():
     assert counts[0] == 0
     assert counts[1] == round(counts[2] / 2)
     assert counts[2] == len(np.unique(labels)) - 1
+
+
+def test_quarters_are_the_slab_in_four_pieces():
+    rng = np.random.default_rng(6)
+    labels = random_labels(rng, (4, 7, 10), 12, 0.0)
+    slab = Slab(labels, labels % 5, rng.random((3, *labels.shape)).astype(np.float32))
+    quarters = slab.quarters()
+    for field in ("labels", "truth", "affinities"):
+        a, b, c, d = (getattr(quarter, field) for quarter in quarters)
+        whole = np.concatenate([np.concatenate([a, b], axis=-1), np.concatenate([c, d], axis=-1)], axis=-2)
+        np.testing.assert_array_equal(whole, getattr(slab, field))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -80,6 +80,14 @@ class Slab:
         """Affinities across the contacts of the upright scene."""
         scene = self.upright
         return measure_contacts(scene.supervoxels, scene.actions, np.ascontiguousarray(self.affinities))
+
+    def quarters(self) -> list[Slab]:
+        """Cut the slab along y and x: pieces of large bodies are many decisions where the body is one."""
+        halves = [slab_bounds(size) for size in self.labels.shape[1:]]
+        return [
+            Slab(*(np.ascontiguousarray(a[..., y, x]) for a in (self.labels, self.truth, self.affinities)))
+            for y, x in product(*halves)
+        ]
 
     def turned(self, turn: Turn) -> Scene:
         """The slab in another orientation."""

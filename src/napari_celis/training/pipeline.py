@@ -290,15 +290,18 @@ class _Run:
         self.specs = tuple(
             replace(spec, share=float(share)) for spec, share in zip(self.specs, shares, strict=True)
         )
-        judged = self._judged(slabs, energies)
+        judged, pieces = self._judged(slabs, energies), self._pieces(slabs, energies)
         by_energy, energy_curve = yield from within(
-            choose_threshold(judged, (None, None), "threshold of energy"), 0.0, 0.3
+            choose_threshold([(one, None) for own in pieces for one in own], "threshold of energy"), 0.0, 0.3
         )
         training = PolicyTraining(power=self.settings.power, seed=self.settings.seed)
         records = fit_policy(judged, training, self.settings.decisions, along_runs=self.settings.second_round)
         classifier, scorers = yield from within(records, 0.3, 0.8)
+        strangers = zip(pieces, reversed(scorers), strict=True)
         by_classifier, learned_curve = yield from within(
-            choose_threshold(judged, (scorers[1], scorers[0]), "threshold of policy"), 0.8, 1.0
+            choose_threshold([(one, s) for own, s in strangers for one in own], "threshold of policy"),
+            0.8,
+            1.0,
         )
         return {
             "thresholds": {"energy": by_energy, "learned": by_classifier},
@@ -314,6 +317,25 @@ class _Run:
             Judged.make(first, self.specs, of_second, self.device),
             Judged.make(second, self.specs, of_first, self.device),
         )
+
+    def _pieces(self, slabs: tuple[Slab, Slab], energies: Energies) -> list[list[Judged]]:
+        """Cut each slab into quarters, where there is room, with the energy models of the other slab."""
+        pieces = []
+        for slab, networks in zip(slabs, reversed(energies.of_slab), strict=True):
+            quarters = slab.quarters()
+            has_room = all(
+                size >= box
+                for quarter in quarters
+                for spec in self.specs
+                for size, box in zip(quarter.labels.shape, spec.box_zyx, strict=True)
+            )
+            pieces.append(
+                [
+                    Judged.make(one, self.specs, networks, self.device)
+                    for one in (quarters if has_room else [slab])
+                ]
+            )
+        return pieces
 
     def _own_view(self, judged: Judged) -> View:
         """Follow the energy models on a slab they have not seen, and stop in some states on their way."""

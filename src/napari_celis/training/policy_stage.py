@@ -31,9 +31,6 @@ from napari_celis.training.threshold import Curve, best_threshold, run_curve
 HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
 """Runs that look for the threshold go on up to these scores: one centre of the densest lattice; 2 % right."""
 CURVE_POINTS = 200
-TOLERANCE = 0.1
-"""Bits by which one merge of two large bodies moves the error of a small volume. Even odds are right on
-average, so the classifier stops there unless that costs clearly more."""
 
 
 class Undecided:
@@ -136,32 +133,29 @@ def _scorers(
 
 
 def choose_threshold(
-    judged: tuple[Judged, Judged], scorers: Sequence[Scorer | None], stage: str
+    judged: Sequence[tuple[Judged, Scorer | None]], stage: str
 ) -> Records[tuple[float, dict[str, Any]]]:
-    """Agglomerate each slab by what never saw it, and choose the best stopping point.
+    """Agglomerate pieces by what never saw them, and choose the best stopping point.
 
     Parameters
     ----------
-    judged : two Judged
-        The slabs.
-    scorers : two Scorer
-        What to order the first slab by, and the second; None goes by energy.
+    judged : sequence of (Judged, Scorer)
+        Pieces of the volume, and what to order each by; None goes by energy.
     stage : str
         What to call it.
 
     Returns
     -------
     threshold : float
-        Where both runs together have the lowest error.
+        Where all runs together have the lowest error.
     curve : dict
         The change of the variation of information there, and over all thresholds.
     """
     curves = []
-    for place, (one, scorer) in enumerate(zip(judged, scorers, strict=True)):
-        yield TrainRecord(stage, place / 2)
+    for place, (one, scorer) in enumerate(judged):
+        yield TrainRecord(stage, place / len(judged))
         curves.append(one.curve(scorer))
-    by_energy = scorers[0] is None
-    threshold, scores, vi = best_threshold(curves, 0.0 if by_energy else TOLERANCE)
+    threshold, scores, vi = best_threshold(curves)
     thinned = np.unique(np.linspace(0, len(scores) - 1, CURVE_POINTS).round().astype(int))
     return threshold, {
         "vi_change": float(vi.min()),

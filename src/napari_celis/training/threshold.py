@@ -41,21 +41,13 @@ def run_curve(agglomerator: Agglomerator, overlaps: Overlaps, highest_score: flo
     return Curve(np.array(score), np.array(vi))
 
 
-def best_threshold(curves: Sequence[Curve], tolerance: float = 0.0) -> tuple[float, np.ndarray, np.ndarray]:
+def best_threshold(curves: Sequence[Curve]) -> tuple[float, np.ndarray, np.ndarray]:
     """Find the threshold with the lowest mean error over several runs.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-        Runs on slabs that nobody learned from.
-    tolerance : float
-        Errors that differ by less than this, in bits, count as equal; of equally good thresholds the one
-        nearest to 0 is taken. Without it, the middle of the flat stretch where the minimum lies.
 
     Returns
     -------
     threshold : float
-        Where to stop.
+        In the middle of the flat stretch where the minimum lies.
     thresholds, vi : ndarray of float
         The whole curve: candidate thresholds, and the mean change of the variation of information at each.
     """
@@ -66,8 +58,5 @@ def best_threshold(curves: Sequence[Curve], tolerance: float = 0.0) -> tuple[flo
         [curve.vi[np.searchsorted(curve.score, candidates, side="left") - 1] for curve in curves], axis=0
     )
     best = int(vi.argmin())
-    if tolerance:
-        good = candidates[vi <= vi[best] + tolerance]
-        return float(good[np.abs(good).argmin()]), candidates, vi
     previous = candidates[best - 1] if best else candidates[best]
     return float((previous + candidates[best]) / 2), candidates, vi
