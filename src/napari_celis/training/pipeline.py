@@ -200,10 +200,15 @@ def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None) -> No
         )
 
 
+def has_room(shape: tuple[int, ...], spec: DescriptorSpec) -> bool:
+    """Whether the box of a spec fits into a volume."""
+    return all(size >= box for size, box in zip(shape, spec.box_zyx, strict=True))
+
+
 def require_room(shape: tuple[int, ...], specs: Sequence[DescriptorSpec]) -> None:
     """Refuse a volume whose slabs have no room for the descriptors."""
     for spec in specs:
-        if any(size < box for size, box in zip(shape, spec.box_zyx, strict=True)):
+        if not has_room(shape, spec):
             raise TrainingError(
                 f"Half of the volume, {format_shape(shape)} voxels, has no room for the descriptor "
                 f"`{spec.name}` with a box of {format_shape(spec.box_zyx)}. Training needs both halves along "
@@ -323,18 +328,9 @@ class _Run:
         pieces = []
         for slab, networks in zip(slabs, reversed(energies.of_slab), strict=True):
             quarters = slab.quarters()
-            has_room = all(
-                size >= box
-                for quarter in quarters
-                for spec in self.specs
-                for size, box in zip(quarter.labels.shape, spec.box_zyx, strict=True)
-            )
-            pieces.append(
-                [
-                    Judged.make(one, self.specs, networks, self.device)
-                    for one in (quarters if has_room else [slab])
-                ]
-            )
+            is_wide = all(has_room(one.labels.shape, spec) for one in quarters for spec in self.specs)
+            parts = quarters if is_wide else [slab]
+            pieces.append([Judged.make(one, self.specs, networks, self.device) for one in parts])
         return pieces
 
     def _own_view(self, judged: Judged) -> View:
