@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.states import agglomerate, assert_exact, reference_of
-from napari_celis.core.energy import EnergyCache, evaluate
+from napari_celis.core.energy import FULL, EnergyCache, evaluate
 from napari_celis.core.errors import EnergyError
 from napari_celis.core.kernels import tables
 
@@ -26,20 +26,22 @@ def insert(cache, batch):
 
 
 def find(cache, key):
-    return tables.energy_find(*cache.arrays, np.int32(key[0]), np.uint64(key[1]))
+    arrays = cache.arrays
+    return tables.energy_find(
+        arrays.centres, arrays.hashes, arrays.energies, np.int32(key[0]), np.uint64(key[1])
+    )
 
 
 @pytest.mark.kernels
 @settings(max_examples=20, deadline=None)
 @given(BATCHES, st.sampled_from([0, 1, 7, 40, 10**6]))
-def test_what_is_found_is_right_and_a_large_cache_forgets_nothing(batches, max_entries):
-    cache = EnergyCache(max_entries)
+def test_what_is_found_is_right_and_the_newest_is_there(batches, max_entries):
+    cache = EnergyCache(max_entries, 31)
     keys = []
     for batch in batches:
         insert(cache, batch)
         keys += batch
         assert cache.n_entries == (cache.arrays.centres >= 0).sum() <= max_entries
-        assert 2 * cache.n_entries <= len(cache.arrays.centres)
         for key in keys:
             energy = find(cache, key)
             assert energy == energy_of(*key) or (np.isnan(energy) and max_entries < 1000)
@@ -50,23 +52,48 @@ def test_what_is_found_is_right_and_a_large_cache_forgets_nothing(batches, max_e
 
 
 @pytest.mark.kernels
-def test_the_table_grows_before_it_is_half_full():
-    cache = EnergyCache(10**5)
+def test_the_table_grows_before_it_is_full():
+    cache = EnergyCache(10**5, 3000)
     keys = [(centre, centre << 40) for centre in range(3000)]
     for begin in range(0, 3000, 500):
         insert(cache, keys[begin : begin + 500])
-        assert 2 * cache.n_entries <= len(cache.arrays.centres)
-    assert cache.n_entries == 3000
+        assert cache.n_entries <= FULL * len(cache.arrays.centres)
+    assert (cache.n_entries, cache.n_forgotten) == (3000, 0)
     assert all(find(cache, key) == energy_of(*key) for key in keys)
 
 
+@pytest.mark.kernels
+def test_a_run_that_goes_on_and_on_needs_no_larger_table():
+    """What a centre saw long ago goes first; what untouched centres see stays."""
+    cache = EnergyCache(10**6, 1000)
+    insert(cache, [(centre, 1) for centre in range(1000)])
+    size = len(cache.arrays.centres)
+    for n in range(2, 600):
+        insert(cache, [(centre, n * 7 + k) for centre in range(20) for k in range(10)])
+    assert len(cache.arrays.centres) == size
+    assert cache.n_forgotten > 0
+    assert all(find(cache, (centre, 1)) == energy_of(centre, 1) for centre in range(20, 1000))
+    assert all(find(cache, (3, 599 * 7 + k)) == energy_of(3, 599 * 7 + k) for k in range(10))
+    assert np.isnan(find(cache, (3, 1)))
+
+
 def test_a_full_cache_starts_again_with_the_newest():
-    cache = EnergyCache(10)
+    cache = EnergyCache(10, 12)
     insert(cache, [(centre, 1) for centre in range(8)])
-    insert(cache, [(centre, 2) for centre in range(4)])
+    insert(cache, [(centre, 2) for centre in range(8, 12)])
     assert (cache.n_entries, cache.n_forgotten) == (4, 8)
     assert np.isnan(find(cache, (0, 1)))
-    assert find(cache, (3, 2)) == energy_of(3, 2)
+    assert find(cache, (9, 2)) == energy_of(9, 2)
+
+
+def test_a_full_cache_first_gives_up_what_is_outdated():
+    cache = EnergyCache(10, 12)
+    insert(cache, [(centre, 1) for centre in range(6)])
+    insert(cache, [(centre, 2) for centre in range(3)])
+    insert(cache, [(centre, 3) for centre in range(3)])
+    assert (cache.n_entries, cache.n_forgotten) == (9, 3)
+    assert np.isnan(find(cache, (0, 1)))
+    assert all(find(cache, key) == energy_of(*key) for key in [(5, 1), (2, 2), (2, 3)])
 
 
 @pytest.mark.parametrize("cache_entries", [0, 3, 100])

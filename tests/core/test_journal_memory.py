@@ -13,7 +13,7 @@ from napari_celis.core.supervoxels import Supervoxels
 def size_of(entry):
     """Bytes of all arrays that an entry keeps."""
     replaced = entry.replaced
-    arrays = [*replaced.actions, *replaced.action_sums, replaced.moved, replaced.segments]
+    arrays = [*replaced.actions, replaced.moved, replaced.segments]
     for change in replaced.changes:
         arrays += vars(change).values()
     # A view keeps the whole of its base alive.

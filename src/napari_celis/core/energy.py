@@ -9,6 +9,10 @@ import numpy as np
 from napari_celis.core.errors import EnergyError
 from napari_celis.core.kernels import tables
 
+SMALLEST = 1 << 12
+FULL = 0.625
+"""Share of a table that may be taken; fuller ones take long to search."""
+
 
 class Energy(Protocol):
     """An energy model: descriptor and place in, local energy out."""
@@ -41,40 +45,69 @@ class CacheArrays(NamedTuple):
     """uint64 (P,)"""
     energies: np.ndarray
     """float64 (P,)"""
+    rounds: np.ndarray
+    """In which round of its centre an entry came in, uint8 (P,), modulo 256."""
 
 
 class EnergyCache:
     """Energies of one spec seen so far, in bounded memory.
 
+    When a merge changes what a centre sees, a round of new descriptors comes in for it. What it sees then is
+    one of the round before; older ones are of no use unless merges are taken back, and are the first to go.
+
     Two descriptors of one centre with the same 64-bit hash would be taken for one. With a thousand
     descriptors at each of a million centres the chance of a single such pair is below 1e-7.
+
+    Parameters
+    ----------
+    max_entries : int
+        Energies to remember at most.
+    n_centres : int
+        Centres that the spec has.
     """
 
-    def __init__(self, max_entries: int) -> None:
+    def __init__(self, max_entries: int, n_centres: int) -> None:
         self.max_entries = max_entries
         self.n_entries = 0
         self.n_forgotten = 0
-        self.arrays = _empty(1 << 12)
+        self.arrays = _empty(SMALLEST)
+        self._last_round = np.zeros(n_centres, dtype=np.uint8)
 
     def insert(self, centres: np.ndarray, hashes: np.ndarray, energies: np.ndarray) -> None:
-        """Remember energies; when the table is full everything older is forgotten."""
-        if self.n_entries + len(centres) > self.max_entries:
-            self.n_forgotten += self.n_entries
+        """Remember energies: a further round for each of these centres."""
+        rounds = self._last_round[centres] + np.uint8(1)
+        self._last_round[centres] = rounds
+        new = CacheArrays(centres, hashes, energies, rounds)
+        n_most = min(self.max_entries, int(FULL * len(self.arrays.centres)))
+        if self.n_entries + len(centres) > n_most:
+            new = CacheArrays(*(array[: self.max_entries] for array in new))
+            self._make_room(len(new.centres))
+        self.n_entries += int(tables.energy_insert(*self.arrays, *new))
+
+    def _make_room(self, n_new: int) -> None:
+        """Move to a table in which what is still of use, and as much as is wanted, fill half at most."""
+        old = self.arrays
+        n_before = self.n_entries
+        self.n_entries -= int(tables.drop_outdated(old.centres, old.rounds, self._last_round))
+        if self.n_entries + n_new > self.max_entries:
             self.n_entries = 0
-            self.arrays = _empty(1 << 12)
-            centres, hashes, energies = (a[: self.max_entries] for a in (centres, hashes, energies))
-        size = len(self.arrays.centres)
-        while 2 * (self.n_entries + len(centres)) > size:
+        self.n_forgotten += n_before - self.n_entries
+        size = len(old.centres) if self.n_entries else SMALLEST
+        while 2 * (self.n_entries + n_new) > size:
             size *= 2
-        if size > len(self.arrays.centres):
-            old, self.arrays = self.arrays, _empty(size)
+        self.arrays = _empty(size)
+        if self.n_entries:
             tables.energy_insert(*self.arrays, *old)
-        self.n_entries += int(tables.energy_insert(*self.arrays, centres, hashes, energies))
 
 
 def _empty(size: int) -> CacheArrays:
     """Allocate a table with `size` free places."""
-    return CacheArrays(np.full(size, -1, np.int32), np.empty(size, np.uint64), np.empty(size, np.float64))
+    return CacheArrays(
+        np.full(size, -1, np.int32),
+        np.empty(size, np.uint64),
+        np.empty(size, np.float64),
+        np.empty(size, np.uint8),
+    )
 
 
 def evaluate(energy: Energy, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:

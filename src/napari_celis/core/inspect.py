@@ -10,7 +10,6 @@ from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.decisions import best_between
 from napari_celis.core.descriptors import DescriptorSpec, IntTriple, shape_descriptors, unpack_bits
-from napari_celis.core.energy import EnergyCache
 from napari_celis.core.errors import ActionError, SpecError
 from napari_celis.core.explain import explain, region_components
 from napari_celis.core.lattice import Region
@@ -143,7 +142,7 @@ def initial_region(
         np.array([0, len(centres)], dtype=np.int64),
     )
     table = fill(tiling, block, actions, Pool(1))
-    scores = SpecScores(0, table, block, _NoEnergy(), EnergyCache(1))
+    scores = SpecScores(0, table, block, _NoEnergy(), cache_entries=1)
     scores.components = scores.label_components(np.zeros(1, np.int64), np.zeros(len(actions), bool))
     return RegionState(region, scores, 0, actions, None)
 

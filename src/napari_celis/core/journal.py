@@ -43,8 +43,6 @@ class Replaced:
     """Per spec, what changed in its regions."""
     actions: tuple[np.ndarray, ...]
     """Per spec, the actions whose sums changed."""
-    action_sums: tuple[np.ndarray, ...]
-    """Per spec, their sums."""
     order: tuple[int, ...] | None
     """Taken actions in order before a cut; None for a merge, which only appended one."""
     moved: np.ndarray

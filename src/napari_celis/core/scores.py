@@ -67,13 +67,15 @@ class SpecScores:
     table: RegionTable
     supervoxels: Supervoxels
     energy: Energy
-    cache: EnergyCache
+    cache_entries: int
+    """Energies to remember at most."""
     rules: tuple[CentreRule, ...] = (touchable_centres,)
     initial: Counters = field(default_factory=Counters)
     incremental: Counters = field(default_factory=Counters)
 
     def __post_init__(self) -> None:
         layout = self.table.layout
+        self.cache = EnergyCache(self.cache_entries, self.table.tiling.n_centres)
         self.flat = self.supervoxels.dense.reshape(-1)
         self.components = np.zeros(len(layout.local_sv), dtype=np.int32)
         self.sums = np.zeros((len(layout.slot_action), N_COLUMNS))
@@ -208,10 +210,10 @@ class SpecScores:
             layout, self.components, regions, join.k1, join.k2, self.buffers.scratch, self._pending,
             self.sums, self.region_energy, slots, sums, places, counts,
         )  # fmt: skip
-        places = places[: counts[1]].copy()
+        slots, sums, places = slots[: counts[0]], sums[: counts[0]].copy(), places[: counts[1]]
         owner = np.searchsorted(layout.local_start, places, side="right") - 1
         old = join.k2[np.searchsorted(regions, owner)]
-        return Change(regions, before, slots[: counts[0]].copy(), sums[: counts[0]].copy(), places, old)
+        return Change(regions, before, self._small(slots), sums, self._small(places), old)
 
     def prepare_rebuild(self, regions: np.ndarray, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Score regions from scratch under `taken` and keep it aside; returns components and energies."""
@@ -230,14 +232,19 @@ class SpecScores:
         change = Change(
             regions,
             self.region_energy[regions],
-            slots,
+            self._small(slots),
             self.sums[slots],
-            places,
+            self._small(places),
             self.components[places],
         )
         self.restore(Change(regions, region_energy, slots, self._pending[slots], places, components[places]))
         self._pending[slots] = 0.0
         return change
+
+    def _small(self, indices: np.ndarray) -> np.ndarray:
+        """Copy indices of slots or places to the smallest type that holds them: a journal keeps many."""
+        most = max(len(self.sums), len(self.components))
+        return indices.astype(np.min_scalar_type(most))
 
     def discard(self) -> None:
         """Forget whatever was prepared and not applied."""

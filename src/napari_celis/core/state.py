@@ -10,7 +10,7 @@ import numpy as np
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.constraints import Constraints
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.energy import Energy, EnergyCache
+from napari_celis.core.energy import Energy
 from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import Replaced
 from napari_celis.core.parallel import Pool
@@ -62,7 +62,7 @@ class AgglomerationState:
                 fill(tile(supervoxels.dense.shape, spec), supervoxels, actions, pool),
                 supervoxels,
                 energy,
-                EnergyCache(cache_entries),
+                cache_entries,
                 tuple(rules),
             )
             for index, spec in enumerate(specs)
@@ -178,8 +178,7 @@ class AgglomerationState:
         """Put everything back as it was before a change."""
         for scores, change in zip(self.specs, replaced.changes, strict=True):
             scores.restore(change)
-        for index, (rows, sums) in enumerate(zip(replaced.actions, replaced.action_sums, strict=True)):
-            self.sums[index, rows] = sums
+        self._add_up(replaced.actions)
         names = np.union1d(self.segment[replaced.moved], replaced.segments)
         self._name_segments(replaced.moved, replaced.segments)
         self._refresh_policy(names, replaced.actions)
@@ -219,13 +218,16 @@ class AgglomerationState:
     ) -> Replaced:
         """Bring the sums per action and the segments up to date and return everything that was replaced."""
         actions = tuple(scores.actions_of(change) for scores, change in zip(self.specs, changes, strict=True))
-        old_sums = tuple(self.sums[index, rows] for index, rows in enumerate(actions))
-        for scores, rows in zip(self.specs, actions, strict=True):
-            self.sums[scores.index, rows] = scores.action_sums(rows)
+        self._add_up(actions)
         old_segments = self.segment[moved]
         self._name_segments(moved, names)
         self._refresh_policy(np.union1d(old_segments, names), actions)
-        return Replaced(tuple(changes), actions, old_sums, order, moved, old_segments)
+        return Replaced(tuple(changes), actions, order, moved, old_segments)
+
+    def _add_up(self, actions: Sequence[np.ndarray]) -> None:
+        """Bring the sums of some actions, per spec, up to date."""
+        for scores, rows in zip(self.specs, actions, strict=True):
+            self.sums[scores.index, rows] = scores.action_sums(rows)
 
     def _refresh_policy(self, segments: np.ndarray, actions: Sequence[np.ndarray]) -> None:
         """Let the policy look again at changed segments and at actions with changed sums."""

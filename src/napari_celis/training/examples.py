@@ -68,7 +68,7 @@ def stream(
     regions = np.arange(table.tiling.n_regions, dtype=np.int64)
     components = _label(table, regions, taken)
     buffers = allocate(table, supervoxels.n, 1)
-    nothing_seen = EnergyCache(0).arrays
+    nothing_seen = EnergyCache(0, table.tiling.n_centres).arrays
     flat = supervoxels.dense.reshape(-1)
     place, centre = 0, 0
     while place < len(regions):

@@ -85,8 +85,8 @@ def energy_find(centres, hashes, energies, centre, h):
 
 
 @nb.njit(nogil=True, cache=True)
-def energy_insert(centres, hashes, energies, new_centres, new_hashes, new_energies):
-    """Store energies and return how many were new; the caller keeps the table at most half full."""
+def energy_insert(centres, hashes, energies, rounds, new_centres, new_hashes, new_energies, new_rounds):
+    """Store energies and return how many were new; the caller keeps places free."""
     mask = np.int64(len(centres) - 1)
     added = 0
     for i in range(len(new_centres)):
@@ -100,4 +100,20 @@ def energy_insert(centres, hashes, energies, new_centres, new_hashes, new_energi
         centres[place] = centre
         hashes[place] = h
         energies[place] = new_energies[i]
+        rounds[place] = new_rounds[i]
     return added
+
+
+@nb.njit(nogil=True, cache=True)
+def drop_outdated(centres, rounds, last_round):
+    """Free the places of entries from before their centre's last two rounds, and return how many there were.
+
+    The table can be copied afterwards, but no longer searched.
+    """
+    dropped = 0
+    for place in range(len(centres)):
+        centre = centres[place]
+        if centre != EMPTY and np.uint8(last_round[centre] - rounds[place]) > np.uint8(1):
+            centres[place] = EMPTY
+            dropped += 1
+    return dropped
