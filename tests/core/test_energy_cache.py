@@ -65,14 +65,15 @@ def test_the_table_grows_before_it_is_full():
 @pytest.mark.kernels
 def test_a_run_that_goes_on_and_on_needs_no_larger_table():
     """What a centre saw long ago goes first; what untouched centres see stays."""
-    cache = EnergyCache(10**6, 1000)
-    insert(cache, [(centre, 1) for centre in range(1000)])
+    cache = EnergyCache(10**6, 2300)
+    insert(cache, [(centre, 1) for centre in range(2300)])
+    cache.make_ready()
     size = len(cache.arrays.centres)
     for n in range(2, 600):
         insert(cache, [(centre, n * 7 + k) for centre in range(20) for k in range(10)])
     assert len(cache.arrays.centres) == size
     assert cache.n_forgotten > 0
-    assert all(find(cache, (centre, 1)) == energy_of(centre, 1) for centre in range(20, 1000))
+    assert all(find(cache, (centre, 1)) == energy_of(centre, 1) for centre in range(20, 2300))
     assert all(find(cache, (3, 599 * 7 + k)) == energy_of(3, 599 * 7 + k) for k in range(10))
     assert np.isnan(find(cache, (3, 1)))
 

@@ -84,6 +84,10 @@ class EnergyCache:
             self._make_room(len(new.centres))
         self.n_entries += int(tables.energy_insert(*self.arrays, *new))
 
+    def make_ready(self) -> None:
+        """Take the memory that a run needs before it begins: for most of the entries there are once again."""
+        self._make_room(min(3 * self.n_entries // 4, self.max_entries - self.n_entries))
+
     def _make_room(self, n_new: int) -> None:
         """Move to a table in which what is still of use, and as much as is wanted, fill half at most."""
         old = self.arrays

@@ -96,6 +96,7 @@ class AgglomerationState:
                 progress(done / len(tasks))
         everything = np.arange(len(self.actions))
         for scores in self.specs:
+            scores.cache.make_ready()
             self.sums[scores.index] = scores.action_sums(everything)
         if self.policy_scores is not None:
             self.policy_scores.refresh_all(self.segment, self.voxels, self.sums)
