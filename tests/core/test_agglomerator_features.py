@@ -432,3 +432,11 @@ def test_a_constraint_that_seems_redundant_still_holds_after_a_cut():
         agglomerator.cut(2, 3)
         with pytest.raises(ActionError, match="kept apart"):
             agglomerator.merge(1, 3)
+
+
+def test_a_run_may_go_on_with_another_number_of_threads():
+    with agglomerate(threads=2) as changed, agglomerate(threads=2) as plain:
+        for n_threads in (1, 3, 2):
+            changed.use_threads(n_threads)
+            assert changed.step(np.inf) == plain.step(np.inf)
+        np.testing.assert_array_equal(changed.scores(), plain.scores())

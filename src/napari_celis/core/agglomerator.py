@@ -96,6 +96,12 @@ class Agglomerator:
         """End the threads; what was computed stays readable."""
         self._state.pool.close()
 
+    def use_threads(self, n_threads: int) -> None:
+        """Go on with another number of threads; no result depends on it."""
+        with self._lock:
+            self._state.pool.close()
+            self._state.pool = Pool(n_threads)
+
     # What can be asked.
 
     @property

@@ -12,6 +12,7 @@ from qtpy.QtCore import QObject, Qt, QTimer, Signal
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
 from napari_celis.core.expert import Overlaps
+from napari_celis.core.parallel import default_threads
 from napari_celis.gui.snapshot import Snapshot
 from napari_celis.gui.stepping import FOREVER, Command, Stepper
 
@@ -19,8 +20,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LONGEST_REST_MS = 200
-"""Time that the window has for the user between two snapshots, at most."""
+REST, LONGEST_REST_MS = 0.5, 200
+"""Time that the window has for the user between two snapshots: a share of the time that drawing one takes,
+and the most."""
 
 
 class Engine(QObject):
@@ -29,7 +31,8 @@ class Engine(QObject):
     Parameters
     ----------
     agglomerator : Agglomerator
-        From now on only the engine's thread touches it; `ask` is the way to read it.
+        From now on only the engine's thread touches it; `ask` is the way to read it. It leaves one
+        processor to the window.
     threshold : float
         Score at which a run stops.
     overlaps : Overlaps, optional
@@ -54,6 +57,7 @@ class Engine(QObject):
     ) -> None:
         super().__init__(parent)
         self.agglomerator = agglomerator
+        agglomerator.use_threads(max(1, default_threads() - 1))
         self._stepper = Stepper(agglomerator, threshold, overlaps, self._tell)
         self._is_closing = False
         self.snapshot: Snapshot = self._stepper.first_snapshot
@@ -192,4 +196,4 @@ class Engine(QObject):
     def _on_drawn(self) -> None:
         """A timer of 0 ms comes after what was asked to be drawn."""
         seconds = time.monotonic() - self._shown_at
-        self._rested.start(min(LONGEST_REST_MS, round(1000 * seconds)))
+        self._rested.start(min(LONGEST_REST_MS, round(REST * 1000 * seconds)))

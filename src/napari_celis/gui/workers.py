@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -22,6 +23,9 @@ Report = Callable[[str, float], None]
 
 NICER = 5
 """How much later than the window a thread gets the processor, in the steps of `nice`."""
+
+PROGRESS_SECONDS = 0.25
+"""Time between two reports of one stage: drawing each of a hundred would take as long as the work."""
 
 
 class Cancelled(Exception):  # noqa: N818
@@ -81,6 +85,7 @@ class Job(QObject):
         self._work, self._name = work, name
         self._is_cancelled = threading.Event()
         self._thread: threading.Thread | None = None
+        self._told_stage, self._told_at = "", 0.0
         self._happened.connect(self._on_happened, Qt.ConnectionType.QueuedConnection)
 
     def start(self) -> None:
@@ -113,7 +118,10 @@ class Job(QObject):
     def _report(self, stage: str, share: float) -> None:
         if self._is_cancelled.is_set():
             raise Cancelled
-        self._tell("progressed", (stage, share))
+        now = time.monotonic()
+        if stage != self._told_stage or share >= 1 or now >= self._told_at + PROGRESS_SECONDS:
+            self._told_stage, self._told_at = stage, now
+            self._tell("progressed", (stage, share))
 
     def _tell(self, what: str, value: Any) -> None:
         try:

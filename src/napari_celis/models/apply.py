@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 import numpy as np
 import torch
@@ -10,7 +11,9 @@ import torch
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.contacts import measure_contacts
+from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.errors import ModelError
+from napari_celis.core.parallel import Pool
 from napari_celis.core.policy import Policy
 from napari_celis.core.regions import tile
 from napari_celis.core.supervoxels import Supervoxels
@@ -19,7 +22,7 @@ from napari_celis.core.watershed import WatershedSettings, watershed
 from napari_celis.models.checkpoint import CelisModel, PolicyName
 from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
-from napari_celis.models.features import centre_features, interior_probability
+from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
 from napari_celis.models.inference import predict_turned
 from napari_celis.models.policy import NetworkScorer
 
@@ -61,10 +64,12 @@ def energy_of(
         With features at every centre.
     """
     interior = interior_probability(affinities)
-    features = [
-        centre_features(interior, tile(interior.shape, spec).centres, spec, model.layout_grid)
-        for spec in model.specs
-    ]
+
+    def features_of(spec: DescriptorSpec) -> CentreFeatures:
+        return centre_features(interior, tile(interior.shape, spec).centres, spec, model.layout_grid)
+
+    with closing(Pool()) as pool:
+        features = list(pool.map(features_of, model.specs))
     return NetworkEnergy(model.energies, features, device or choose_device())
 
 
