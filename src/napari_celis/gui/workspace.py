@@ -13,6 +13,7 @@ from qtpy.QtCore import QEvent, QObject, Signal
 
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.engine import Engine
+from napari_celis.gui.heap import give_back_freed_memory
 from napari_celis.gui.layers import redraw, segmentation_layer, source_of
 from napari_celis.gui.live_labels import LiveLabels
 from napari_celis.gui.prepared_data import AndThen, PreparedData
@@ -49,6 +50,7 @@ class Workspace(PreparedData):
         self.preview_step: int | None = None
         self._prepared_from: tuple[Any, ...] = ()
         self._is_disposed = False
+        give_back_freed_memory()
         self._watch_window()
         for layer in viewer.layers:
             self._adopt(layer)

@@ -1,0 +1,18 @@
+"""Memory that is freed goes back to the system, so that a long run does not grow."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+
+MMAP_THRESHOLD, LARGE_BYTES = -3, 1 << 20
+"""The number by which glibc knows the setting, and the size from which an array has memory of its own."""
+
+
+def give_back_freed_memory() -> None:
+    """Keep large arrays out of the heap, where freed ones would leave holes that stay with the program.
+
+    By default glibc does so too, until the first large array is freed. Other systems are left as they are.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BYTES)
