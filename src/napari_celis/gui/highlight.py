@@ -98,7 +98,7 @@ class Highlight(QObject):
 
     def _show(self) -> None:
         """Bring all layers up to date."""
-        if self.deciding.engine is None or self.workspace.supervoxels is None:
+        if not self._is_at_work:
             return
         self._show_segments()
         self._show_centres()
@@ -109,7 +109,7 @@ class Highlight(QObject):
         if self.segments is None:
             if not lut.any():
                 return
-            self.segments, self._is_lit = self._add(self._new_segments(lut)), True
+            self._make_segments()
         data, is_outlined = self.segments.data, self.deciding.plan is None
         if data.is_outlined != is_outlined or not np.array_equal(data.lut, lut):
             data.lut, data.is_outlined = lut, is_outlined
@@ -146,8 +146,8 @@ class Highlight(QObject):
             return
         self._shown_centres = (found, axis)
         positions, changes = self._centre_points(found, axis)
-        if self.centres is None and len(positions):
-            self.centres = self._add(self._new_centres())
+        if len(positions):
+            self._make_centres()
         if self.centres is not None:
             # In place: a layer that comes or goes takes napari half a second.
             self.centres.data = positions.astype(np.float32)
@@ -208,11 +208,22 @@ class Highlight(QObject):
             self._remove(layer)
         self.segments, self.centres, self._shown_centres = None, None, ((), -1)
         self.meshes.clear()
-        if self.deciding.engine is not None and self.workspace.supervoxels is not None:
-            # Made before they are needed: it takes napari a second, for which no key and no run should wait.
-            self.segments = self._add(self._new_segments(self.values()))
+        # Made before they are needed: it takes napari a second, for which no key and no run should wait.
+        for make in (self._make_segments, self._make_centres):
+            self.workspace.do_soon(make)
+
+    def _make_segments(self) -> None:
+        if self.segments is None and self._is_at_work:
+            self.segments, self._is_lit = self._add(self._new_segments(self.values())), True
+
+    def _make_centres(self) -> None:
+        if self.centres is None and self._is_at_work:
             self.centres = self._add(self._new_centres())
-            self._is_lit = True
+
+    @property
+    def _is_at_work(self) -> bool:
+        """Whether there is a run whose segments can light up."""
+        return self.deciding.engine is not None and self.workspace.supervoxels is not None
 
     def _on_view(self, event: Any) -> None:
         if self.deciding.engine is not None:

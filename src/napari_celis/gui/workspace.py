@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import shlex
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from napari.layers import Labels
-from qtpy.QtCore import QEvent, QObject, Signal
+from qtpy.QtCore import QEvent, QObject, QTimer, Signal
 
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.engine import Engine
@@ -50,6 +52,7 @@ class Workspace(PreparedData):
         self.preview_step: int | None = None
         self._prepared_from: tuple[Any, ...] = ()
         self._is_disposed = False
+        self._soon: deque[Callable[[], object]] = deque()
         give_back_freed_memory()
         self._watch_window()
         for layer in viewer.layers:
@@ -90,9 +93,35 @@ class Workspace(PreparedData):
             prepared.counted.supervoxels,
             chosen.policy,
         )
+        engine = self.engine
+        self.do_soon(lambda: self._begin(engine, and_then))
+
+    def do_soon(self, work: Callable[[], object]) -> None:
+        """Do something after everything else that is to be done soon, and let the window answer in between.
+
+        Adding a layer or looking for garbage takes a third of a second each time.
+        """
+        self._soon.append(work)
+        if len(self._soon) == 1:
+            QTimer.singleShot(0, self._do_next)
+
+    def _do_next(self) -> None:
+        if self._is_disposed:
+            return
+        try:
+            self._soon[0]()
+        finally:
+            self._soon.popleft()
+            if self._soon:
+                QTimer.singleShot(0, self._do_next)
+
+    def _begin(self, engine: Engine | None, and_then: AndThen | None) -> None:
+        """Do what the engine was wanted for, once the window has settled; by then it may be another one."""
+        if engine is None or engine is not self.engine:
+            return
         set_garbage_aside()
         if and_then is not None:
-            and_then(self.engine)
+            and_then(engine)
 
     def use_engine(
         self,
