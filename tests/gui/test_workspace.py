@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 from napari.layers import Image, Labels, Layer
+from qtpy.QtCore import QTimer
 
 from gui.conftest import SHAPE, small_volumes
 from models.small import small_model
@@ -300,3 +301,34 @@ def test_dispose_in_mid_preparation_leaves_no_thread(qtbot, workspace):
     workspace.prepare()
     workspace.dispose()
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("celis")]
+
+
+def test_what_is_to_be_done_soon_leaves_room_for_events_and_survives_an_error(qtbot, workspace):
+    done = []
+
+    def fail():
+        raise ValueError("a test")
+
+    for name in ("first", "second"):
+        workspace.do_soon(
+            lambda name=name: (done.append(name), QTimer.singleShot(0, lambda: done.append("event")))
+        )
+    workspace.do_soon(fail)
+    workspace.do_soon(lambda: done.append("last"))
+    assert done == []
+    with qtbot.captureExceptions() as errors:
+        qtbot.waitUntil(lambda: "last" in done)
+    assert [str(error[1]) for error in errors] == ["a test"]
+    assert done == ["first", "event", "second", "event", "last"]
+
+
+def test_a_run_does_not_begin_when_the_engine_was_replaced_meanwhile(qtbot, workspace):
+    begun = []
+    prepared(qtbot, workspace)
+    workspace.prepare(and_then=begun.append)
+    with qtbot.waitSignal(workspace.engine_changed, timeout=30_000):
+        pass
+    workspace.use_engine(None)
+    workspace.do_soon(lambda: begun.append("over"))
+    qtbot.waitUntil(lambda: "over" in begun)
+    assert begun == ["over"]
