@@ -86,7 +86,7 @@ def test_run_becomes_pause(qtbot, ready):
     assert ready.state.text() == "Running."
     ready.run.click()
     qtbot.waitUntil(lambda: ready.run.text().startswith("Run"))
-    assert ready.state.text() == "Holding."
+    assert ready.state.text() == "Paused."
     assert n_steps(ready) < 20
     ready.speed.setValue(0)
     ready.run.click()

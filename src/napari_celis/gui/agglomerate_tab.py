@@ -131,6 +131,7 @@ class AgglomerateTab(AgglomerateForm):
             self.energy.start(first.energy)
             self.scores.start(first.scores[first.available], engine.threshold)
             self._show_threshold(engine.threshold)
+            self.state.setText("Ready.")
             self._show(first)
         self._on_data_changed()
         self._enable()
@@ -142,6 +143,10 @@ class AgglomerateTab(AgglomerateForm):
         self.prepare.setVisible(not is_again or self._workspace.is_stale)
         self.show_layer.setVisible(is_again and self._workspace.segmentation_layer is None)
         self.command.refresh()
+        if is_again and self._workspace.is_stale:
+            self.state.setText(
+                "Other data, another model or policy was chosen; this run goes on with the old."
+            )
         if not is_again:
             self.state.setText(
                 "Nothing is prepared yet. Run prepares first: affinities, then the first scores."
@@ -184,7 +189,7 @@ class AgglomerateTab(AgglomerateForm):
         if snapshot.is_running:
             self.state.setText("Running.")
         elif self.state.text() == "Running." or snapshot.last_command == "pause":
-            self.state.setText("Holding.")
+            self.state.setText("Paused.")
 
     def _on_finished(self, reason: str) -> None:
         """Say why a run ended, and what to do when it did nothing."""

@@ -35,7 +35,7 @@ STYLES = {
 OURS = (("vermilion", "o"), ("yellow", "p"), ("blue", "h"))
 ROOM = 1.25
 """Axes reach this much further than the segmentations that were chosen."""
-FAR = 4.0
+FAR = 2.5
 """A method with this many times the middle error is left to the table."""
 NOTE = "Curves run over all thresholds; the mark is the one that the training data chose."
 
@@ -105,26 +105,27 @@ class CompareResults(QWidget):
             values = {name: figures[key] for name, figures in chosen.items()}
             limit = FAR * float(np.median(list(values.values()) or [0.0]))
             far_off += [name for name, value in values.items() if value > limit]
-            top = max((value for value in values.values() if value <= limit), default=0.0)
-            self.plot.setRange(**{f"{axis}Range": (0, ROOM * top or 1.0)}, padding=0)
+            near = [value for value in values.values() if value <= limit] or [0.0]
+            self.plot.setRange(**{f"{axis}Range": (min(near) / ROOM, ROOM * max(near) or 1.0)}, padding=0)
         names = ", ".join(dict.fromkeys(name.replace("_", " ") for name in far_off))
         self.note.setText(f"{NOTE} Too far off to be drawn: {names}." if names else NOTE)
 
     def _fill(self, chosen: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write the table; what is best but the oracle is bold."""
+        """Write the table; the best VI and the best Rand F1 but the oracle's are bold."""
         self.table.setRowCount(len(chosen))
-        real = [figures["vi"] for name, figures in chosen.items() if name != "oracle"]
+        real = [figures for name, figures in chosen.items() if name != "oracle"]
+        best = {1: min(own["vi"] for own in real), len(COLUMNS): max(own["rand_f1"] for own in real)}
         for row, (name, figures) in enumerate(chosen.items()):
-            is_best = name != "oracle" and figures["vi"] == min(real)
             colour = self.plot.colour(self._style(name)[0])
             first = QTableWidgetItem(_square(colour), name.replace("_", " "))
             first.setToolTip(_details(self.results[name]))
-            cells = [first, *(QTableWidgetItem(f"{figures[key]:.3f}") for key in COLUMNS.values())]
+            values = [None, *(figures[key] for key in COLUMNS.values())]
+            cells = [first, *(QTableWidgetItem(f"{value:.3f}") for value in values[1:])]
             for column, cell in enumerate(cells):
                 if column:
                     cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 font = cell.font()
-                font.setBold(is_best)
+                font.setBold(name != "oracle" and column in best and values[column] == best[column])
                 cell.setFont(font)
                 self.table.setItem(row, column, cell)
         self.table.resizeRowsToContents()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from napari.layers import Image, Labels, Layer
-from qtpy.QtWidgets import QFileDialog, QFormLayout, QSpinBox, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFileDialog, QFormLayout, QScrollArea, QSpinBox, QVBoxLayout, QWidget
 
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.celis_process import CelisProcess, celis_command
@@ -216,6 +216,16 @@ class CompareView(QWidget):
             self.results.show_results(read_results(self._output("json")))
         except CelisError as error:
             self._workspace.say(str(error))
+        else:
+            # Once the new rows have their place.
+            self._workspace.do_soon(self._scroll_to_results)
+
+    def _scroll_to_results(self) -> None:
+        area: QWidget | None = self
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if area is not None:
+            area.ensureWidgetVisible(self.results.note)
 
     def _on_job_ended(self) -> None:
         self._job = None

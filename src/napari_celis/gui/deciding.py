@@ -21,6 +21,8 @@ class Deciding(Looking):
         Owns this object; `Deciding.of(workspace)` finds it.
     """
 
+    _hinted = ""
+    """What to select, if that was said."""
     _then = ""
     """What to do once the engine has carried out a decision: go to the "next" one, "grow", or nothing."""
 
@@ -44,8 +46,14 @@ class Deciding(Looking):
             return
         self.inspect(int(queue[place]))
 
+    def inspect(self, action: int, *, flies: bool = True) -> None:
+        """Look at one action, as it is now: an earlier state on the timeline is left."""
+        self._leave_preview()
+        super().inspect(action, flies=flies)
+
     def clear(self) -> None:
-        """Drop the planned cut; without one, drop the selection."""
+        """Drop the planned cut; without one, drop the selection. What was said goes too."""
+        self.workspace.say("", "")
         if self.plan is not None:
             self.plan = None
             self.changed.emit()
@@ -131,6 +139,7 @@ class Deciding(Looking):
 
     def _pair(self, verb: str) -> tuple[int, int] | None:
         """Return the ids of the supervoxels to decide about, or say what to select."""
+        self._leave_preview()
         selected = self.workspace.selected
         if self.engine is None or len(selected) < 2:
             self._hint(f"There is nothing to {verb}: click two segments, or press N for the next decision.")
@@ -139,8 +148,21 @@ class Deciding(Looking):
         ends = (table.u[self.action], table.v[self.action]) if self.action >= 0 else selected
         return int(ids[ends[0]]), int(ids[ends[1]])
 
+    def _leave_preview(self) -> None:
+        """Show the present, which is what a decision is about."""
+        if self.workspace.preview_step is not None:
+            self.workspace.show_step(None)
+
     def _hint(self, sentence: str) -> None:
+        self._hinted = sentence
         self.workspace.say(sentence, "warning")
+
+    def _on_selection(self) -> None:
+        """Look at what is selected; a hint what to select has had its time."""
+        if self._hinted and self.workspace.problem[0] == self._hinted:
+            self.workspace.say("", "")
+        self._hinted = ""
+        super()._on_selection()
 
     def _on_engine(self) -> None:
         """Follow another engine, or none."""

@@ -43,6 +43,8 @@ class Engine(QObject):
     """A Snapshot: at most 15 a second while running, and one after every command."""
     failed = Signal(str)
     """One sentence; the engine stays usable."""
+    carried_out = Signal(str)
+    """The name of a command that did what it should."""
     finished = Signal(str)
     """A run ended by itself: "threshold reached" or "nothing left"."""
     threshold_changed = Signal(float)

@@ -135,7 +135,7 @@ class Highlight(QObject):
             opacity=0.8,
             blending="translucent_no_depth",
             metadata={"celis": {"kind": "labels", "is_live": True}},
-            **self._place(),
+            **self.workspace.place,
         )
 
     def _show_centres(self) -> None:
@@ -179,15 +179,8 @@ class Highlight(QObject):
             size=1.5,
             name="ΔE at centres",
             opacity=0.9,
-            **self._place(),
+            **self.workspace.place,
         )
-
-    def _place(self) -> dict[str, Any]:
-        """Collect what lays a layer over the supervoxels."""
-        workspace = self.workspace
-        like = workspace.segmentation_layer or workspace.supervoxels_layer or workspace.image_layer
-        names = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
-        return {name: getattr(like, name) for name in names}
 
     def _add(self, layer: Layer) -> Layer:
         """Add a layer of ours without taking the focus from the user's."""
@@ -222,14 +215,21 @@ class Highlight(QObject):
 
     @property
     def _is_at_work(self) -> bool:
-        """Whether there is a run whose segments can light up."""
-        return self.deciding.engine is not None and self.workspace.supervoxels is not None
+        """Whether there is a run whose segments can light up, and a layer that ours could lie over."""
+        workspace = self.workspace
+        layers = (workspace.segmentation_layer, workspace.supervoxels_layer, workspace.image_layer)
+        is_run = self.deciding.engine is not None and workspace.supervoxels is not None
+        return is_run and any(layer is not None for layer in layers)
 
     def _on_view(self, event: Any) -> None:
-        if self.deciding.engine is not None:
+        # Later: a layer that goes may turn the axes, and while it goes none may come.
+        self.workspace.do_soon(self._follow_view)
+
+    def _follow_view(self) -> None:
+        if self._is_at_work:
             self._show_centres()
-        self.meshes.show()
-        self._show_one_body()
+            self.meshes.show()
+            self._show_one_body()
 
     def _on_removed(self, event: Any) -> None:
         """Make a layer again that the user removed, when it is needed next."""

@@ -151,11 +151,12 @@ class Inspector(QWidget):
     def _enable(self) -> None:
         n_selected = len(self.workspace.selected) if self.deciding.engine is not None else 0
         is_pair = n_selected == 2 and not self.deciding.is_one_segment
-        is_touching = is_pair and self.deciding.action >= 0
+        is_open = is_pair and not self.deciding.is_kept_apart
+        is_touching = is_open and self.deciding.action >= 0
         for name in ("merge", "accept"):
             self.buttons[name].setEnabled(is_touching)
         for name in ("keep_apart", "reject"):
-            self.buttons[name].setEnabled(is_pair)
+            self.buttons[name].setEnabled(is_open)
         self.buttons["skip"].setEnabled(is_touching)
         self.buttons["cut"].setEnabled(n_selected == 1 or (n_selected == 2 and not is_pair))
 
@@ -163,7 +164,7 @@ class Inspector(QWidget):
         """Name the selected segments, each with the colour it has in the canvas."""
         deciding, workspace = self.deciding, self.workspace
         if deciding.engine is None:
-            return "Nothing is prepared yet. Choose an image and a model in Data."
+            return "Nothing is prepared yet. Press Prepare or Run on the tab Agglomerate."
         if deciding.plan is not None:
             return self._plan_text()
         if not workspace.selected:
@@ -200,6 +201,8 @@ class Inspector(QWidget):
             return "These two were merged directly. Cut takes this very merge out."
         if deciding.is_one_segment:
             return "Both are in one segment already. Cut separates them at the least certain merge."
+        if deciding.is_kept_apart:
+            return "kept apart: nobody merges them until that decision is taken back"
         if deciding.action < 0:
             return self._nearest_text()
         threshold = deciding.engine.threshold

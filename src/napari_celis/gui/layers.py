@@ -143,20 +143,20 @@ def _length_nm(unit: Any) -> float:
 
 def labels_layer_like(labels: np.ndarray, like: Layer, name: str) -> Labels:
     """Make a labels layer that lies exactly over another layer."""
-    return Labels(labels, name=name, opacity=0.3, **_place_of(like))
+    return Labels(labels, name=name, opacity=0.3, **place_of(like))
 
 
-def segmentation_layer(live: LiveLabels, like: Layer) -> Labels:
+def segmentation_layer(live: LiveLabels, place: Mapping[str, Any]) -> Labels:
     """Make the layer that shows a run as it goes; it cannot be painted on.
 
     Parameters
     ----------
     live : LiveLabels
         Change its `lut` and refresh the layer to recolour it.
-    like : Layer
-        The supervoxels, or another layer of the same shape; gives scale, position and units.
+    place : mapping
+        Scale, position and units, from `place_of` a layer of the same shape.
     """
-    layer = Labels(live, name="segmentation", opacity=0.4, **_place_of(like))
+    layer = Labels(live, name="segmentation", opacity=0.4, **place)
     layer.metadata["celis"] = {"kind": "labels", "is_live": True}
     layer.editable = False
     return layer
@@ -171,7 +171,7 @@ def redraw(layer: Layer, layers: LayerList) -> None:
         layer.refresh(extent=False, thumbnail=False, highlight=False)
 
 
-def _place_of(layer: Layer) -> dict[str, Any]:
+def place_of(layer: Layer) -> dict[str, Any]:
     """Collect what places a layer in the world."""
     return {
         "scale": layer.scale,

@@ -82,6 +82,18 @@ class Looking(QObject):
         return len(selected) == 2 and len({self.workspace.segment_of(sv) for sv in selected}) == 1
 
     @property
+    def is_kept_apart(self) -> bool:
+        """Whether a decision keeps the two selected segments apart."""
+        workspace = self.workspace
+        if self.engine is None or len(workspace.selected) < 2:
+            return False
+        pair = {workspace.segment_of(supervoxel) for supervoxel in workspace.selected}
+        find = workspace.supervoxels.index_of
+        return any(
+            {workspace.segment_of(find(end)) for end in ends} == pair for ends in self.snapshot.constraints
+        )
+
+    @property
     def is_merged_directly(self) -> bool:
         """Whether the very action that is looked at was taken."""
         return self.action >= 0 and bool(self.snapshot.taken[self.action])

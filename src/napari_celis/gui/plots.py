@@ -23,7 +23,7 @@ class EnergyPlot(ThemedPlot):
     """Energy after every decision."""
 
     def __init__(self, viewer: Any) -> None:
-        super().__init__(viewer, "decisions", "energy", HEIGHTS)
+        super().__init__(viewer, "decisions", "energy change", HEIGHTS)
         self.setToolTip("Change of the energy since the start, after every decision.")
         self._curve = self.plot()
         self._curve.setDownsampling(auto=True, method="subsample")

@@ -42,6 +42,7 @@ class ShapeTab(ShapeForm):
         self.centre: IntTriple | None = None
         self.answer: Answer | None = None
         self._own_pair: tuple[int, int] | None = None
+        self._gone_to: tuple[int, int] | None = None
         self._hint = ""
         self._mode_before = ""
         self._source: tuple[Any, ...] = ()
@@ -308,10 +309,13 @@ class ShapeTab(ShapeForm):
     # Coming and going.
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
-        """Look again: much may have happened meanwhile."""
+        """Look again: much may have happened meanwhile. Go where the merge decided on changes most."""
         super().showEvent(event)
         self.command.refresh()
         self.look()
+        if self.workspace.engine is not None and self.pair not in (None, self._gone_to):
+            self._gone_to = self.pair
+            self._on_find_merge()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
         """Take the layers out of sight when another tab comes to the front."""

@@ -25,7 +25,7 @@ SNAPSHOT_SECONDS = 1 / 15
 FOREVER = float("inf")
 
 Tell = Callable[[str, Any], None]
-"""Brings something to the window: "advanced", "failed" or "answer", and what belongs to it."""
+"""Brings something to the window: "advanced", "failed", "carried_out" or "answer", and what belongs to it."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,9 @@ class Stepper:
             command.work()
         except Exception as error:
             self._fail(error)
+        else:
+            if not command.is_question:
+                self._tell("carried_out", command.name)
         if not command.is_question:
             self._last_command = command.name
             self._history = list(self.agglomerator.history)

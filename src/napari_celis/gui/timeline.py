@@ -31,13 +31,14 @@ class Timeline(QWidget):
         layout.addWidget(self.slider)
         layout.addLayout(row(self.go_back, self.latest, stretch=(1, 1)))
         workspace.engine_changed.connect(self._on_engine_changed)
+        workspace.preview_changed.connect(self._on_preview_changed)
         self._on_engine_changed()
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Follow the run, unless the user looks at an earlier state."""
         n_steps, preview = len(snapshot.steps), self._workspace.preview_step
         if preview is not None and preview >= n_steps:
-            self._leave_preview()
+            self._workspace.show_step(None)
             preview = None
         self.slider.blockSignals(True)
         self.slider.setRange(0, n_steps)
@@ -55,11 +56,18 @@ class Timeline(QWidget):
         else:
             self.show_snapshot(engine.snapshot)
 
+    def _on_preview_changed(self) -> None:
+        """Follow when another part of the panel shows an earlier state, or leaves it."""
+        preview = self._workspace.preview_step
+        self.slider.blockSignals(True)
+        self.slider.setValue(self.slider.maximum() if preview is None else preview)
+        self.slider.blockSignals(False)
+        self.moved.emit(preview)
+        self._describe()
+
     def _on_moved(self, value: int) -> None:
         is_latest = value >= self.slider.maximum()
         self._workspace.show_step(None if is_latest else value)
-        self.moved.emit(self._workspace.preview_step)
-        self._describe()
 
     def _on_go_back(self) -> None:
         n_steps = self._workspace.preview_step
@@ -67,13 +75,7 @@ class Timeline(QWidget):
             self._workspace.engine.go_back(n_steps)
 
     def _on_latest(self) -> None:
-        self.slider.setValue(self.slider.maximum())
-        self._leave_preview()
-        self._describe()
-
-    def _leave_preview(self) -> None:
         self._workspace.show_step(None)
-        self.moved.emit(None)
 
     def _describe(self) -> None:
         """Say which step is shown, and offer what can be done."""

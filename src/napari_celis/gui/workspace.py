@@ -16,7 +16,7 @@ from qtpy.QtCore import QEvent, QObject, QTimer, Signal
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.engine import Engine
 from napari_celis.gui.heap import give_back_freed_memory
-from napari_celis.gui.layers import redraw, segmentation_layer, source_of
+from napari_celis.gui.layers import place_of, redraw, segmentation_layer, source_of
 from napari_celis.gui.live_labels import LiveLabels
 from napari_celis.gui.prepared_data import AndThen, PreparedData
 from napari_celis.gui.preparing import Chosen, Prepared
@@ -31,6 +31,7 @@ class Workspace(PreparedData):
 
     engine_changed = Signal()
     selection_changed = Signal()
+    preview_changed = Signal()
     mode_changed = Signal(str)
     help_changed = Signal(str)
     """What a click does now."""
@@ -45,6 +46,8 @@ class Workspace(PreparedData):
         self.run_policy: PolicyName = "energy"
         """How the engine orders merges; what is chosen may be another policy already."""
         self.segmentation_layer: Labels | None = None
+        self.place: dict[str, Any] = {}
+        """Scale, position and units of the run; known even when the layers that it began with are gone."""
         self.supervoxels: Supervoxels | None = None
         self.selected: tuple[int, ...] = ()
         self.mode = ""
@@ -138,6 +141,7 @@ class Workspace(PreparedData):
         if engine is not None:
             engine.advanced.connect(self._on_advanced)
             engine.failed.connect(self.say)
+            engine.carried_out.connect(self._on_carried_out)
             self.show_segmentation()
         self.engine_changed.emit()
         self.selection_changed.emit()
@@ -148,10 +152,12 @@ class Workspace(PreparedData):
             return
         old, like = self.segmentation_layer, self.supervoxels_layer or self.image_layer
         self.segmentation_layer = None
+        if like is not None:
+            self.place = place_of(like)
         if old is not None and old in self.viewer.layers:
             self.viewer.layers.remove(old)
         live = LiveLabels(self.supervoxels.dense, self.engine.snapshot.segment_ids)
-        self.segmentation_layer = segmentation_layer(live, like or old)
+        self.segmentation_layer = segmentation_layer(live, self.place)
         self.viewer.add_layer(self.segmentation_layer)
         if self.supervoxels_layer is not None:
             self.supervoxels_layer.visible = False
@@ -160,6 +166,7 @@ class Workspace(PreparedData):
     def show_step(self, n_steps: int | None) -> None:
         """Show the segmentation as it was after `n_steps` decisions; None shows the present one."""
         self.preview_step = n_steps
+        self.preview_changed.emit()
         if self.engine is None:
             return
         if n_steps is None:
@@ -175,6 +182,11 @@ class Workspace(PreparedData):
             return agglomerator.segment_ids(n_steps) if is_there else None
 
         self.engine.ask(ask, show, key="preview")
+
+    def _on_carried_out(self, name: str) -> None:
+        """Take back a sentence that has had its time: the user has gone on."""
+        if self.problem[0]:
+            self.say("", "")
 
     def _on_advanced(self, snapshot: Snapshot) -> None:
         if self.preview_step is None:
@@ -227,7 +239,7 @@ class Workspace(PreparedData):
             parts += ["--supervoxels", source_of(self.supervoxels_layer, "SUPERVOXELS")]
         if self.model is not None and len(self.model.policies) > 1:
             parts += ["--policy", self.policy]
-        if self.engine is not None and self.policy == self.run_policy:
+        if self.engine is not None and not self.is_stale:
             parts += ["--threshold", f"{self.engine.threshold:.4g}"]
         if self.any_voxel_size:
             parts.append("--any-voxel-size")
