@@ -8,7 +8,7 @@ from napari.layers import Labels
 
 from gui.conftest import SHAPE, block_labels
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.gui.layers import segmentation_layer
+from napari_celis.gui.layers import place_of, segmentation_layer
 from napari_celis.gui.live_labels import LiveLabels
 
 LIKE = Labels(block_labels(), scale=(40, 4, 4), translate=(80, 8, 0), units="nm")
@@ -16,7 +16,7 @@ LIKE = Labels(block_labels(), scale=(40, 4, 4), translate=(80, 8, 0), units="nm"
 
 def make_layer():
     supervoxels = Supervoxels.from_labels(block_labels())
-    return segmentation_layer(LiveLabels(supervoxels.dense, supervoxels.ids), LIKE)
+    return segmentation_layer(LiveLabels(supervoxels.dense, supervoxels.ids), place_of(LIKE))
 
 
 def test_live_labels_are_an_array_to_whoever_reads_them():

@@ -44,12 +44,8 @@ class Deciding(Looking):
         if place >= len(queue):
             self._hint(ALREADY_DECIDED)
             return
-        self.inspect(int(queue[place]))
-
-    def inspect(self, action: int, *, flies: bool = True) -> None:
-        """Look at one action, as it is now: an earlier state on the timeline is left."""
         self._leave_preview()
-        super().inspect(action, flies=flies)
+        self.inspect(int(queue[place]))
 
     def clear(self) -> None:
         """Drop the planned cut; without one, drop the selection. What was said goes too."""
