@@ -21,7 +21,7 @@ def test_layers_are_made_with_the_engine_and_only_shown_when_something_is_select
     workspace = Workspace.of(viewer)
     highlight, agglomerator = Highlight.of(workspace), small_agglomerator()
     workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace), agglomerator.supervoxels)
-    qtbot.waitUntil(lambda: highlight.deciding.places is not None)
+    qtbot.waitUntil(lambda: highlight.deciding.places is not None and len(viewer.layers) == 4)
     names = [layer.name for layer in viewer.layers]
     assert names == ["supervoxels", "segmentation", "selection", "ΔE at centres"]
     assert not highlight.segments.visible

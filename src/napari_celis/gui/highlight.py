@@ -208,6 +208,7 @@ class Highlight(QObject):
     def _make_segments(self) -> None:
         if self.segments is None and self._is_at_work:
             self.segments, self._is_lit = self._add(self._new_segments(self.values())), True
+            self._show_one_body()
 
     def _make_centres(self) -> None:
         if self.centres is None and self._is_at_work:
