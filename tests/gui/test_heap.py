@@ -13,8 +13,8 @@ process = psutil.Process()
 np.ones(30 << 17)  # Freed at once: from here on glibc by itself would keep arrays of 30 MB in the heap.
 before = process.memory_info().rss
 arrays, pins = [], []
-for _ in range(20):
-    arrays.append(np.ones(8 << 17))
+for _ in range(8):
+    arrays.append(np.ones(20 << 17))
     pins.append(bytes(10_000))
 del arrays
 print((process.memory_info().rss - before) / 1e6)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import platform
 
-MMAP_THRESHOLD, LARGE_BYTES = -3, 1 << 22
+MMAP_THRESHOLD, LARGE_BYTES = -3, 1 << 24
 """The number by which glibc knows the setting, and the size from which an array has memory of its own.
-Smaller ones are made and freed so often that asking the system each time would take twice as long."""
+Smaller ones are made and freed so often that asking the system each time would hold up the window."""
 
 
 def give_back_freed_memory() -> None:
