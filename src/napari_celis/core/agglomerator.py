@@ -22,9 +22,6 @@ from napari_celis.core.scores import SpecScores
 from napari_celis.core.state import AgglomerationState
 from napari_celis.core.supervoxels import Supervoxels
 
-CACHE_ENTRIES = 1 << 23
-"""Energies remembered per spec; about 40 bytes each."""
-
 
 class Agglomerator:
     """Decides merges one at a time; every method may be called from any thread.
@@ -45,8 +42,9 @@ class Agglomerator:
         Threads to use; all processors by default. The result does not depend on it.
     rules : sequence of CentreRule
         Pruning rules; they change the cost, never a score.
-    cache_entries : int
-        Energies remembered per spec; older ones are evaluated again.
+    cache_entries : int, optional
+        Energies remembered per spec; older ones are evaluated again. By default about twice as many as the
+        first scores need, and those that are outdated are forgotten first.
     progress : callable, optional
         Called with the finished share, 0 to 1, while the first scores are computed.
     """
@@ -61,7 +59,7 @@ class Agglomerator:
         merges: Iterable[tuple[int, int]] = (),
         threads: int | None = None,
         rules: Sequence[CentreRule] = (touchable_centres,),
-        cache_entries: int = CACHE_ENTRIES,
+        cache_entries: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         if not specs:

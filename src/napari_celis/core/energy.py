@@ -72,6 +72,7 @@ class EnergyCache:
         self.n_forgotten = 0
         self.arrays = _empty(SMALLEST)
         self._last_round = np.zeros(n_centres, dtype=np.uint8)
+        self._is_thrifty = False
 
     def insert(self, centres: np.ndarray, hashes: np.ndarray, energies: np.ndarray) -> None:
         """Remember energies: a further round for each of these centres."""
@@ -85,14 +86,19 @@ class EnergyCache:
         self.n_entries += int(tables.energy_insert(*self.arrays, *new))
 
     def make_ready(self) -> None:
-        """Take the memory that a run needs before it begins: for most of the entries there are once again."""
+        """Take the memory that a run needs before it begins: for most of the entries there are once again.
+
+        From now on outdated entries go before the table grows; until then only at the bound.
+        """
+        self._is_thrifty = True
         self._make_room(min(3 * self.n_entries // 4, self.max_entries - self.n_entries))
 
     def _make_room(self, n_new: int) -> None:
         """Move to a table in which what is still of use, and as much as is wanted, fill half at most."""
         old = self.arrays
         n_before = self.n_entries
-        self.n_entries -= int(tables.drop_outdated(old.centres, old.rounds, self._last_round))
+        if self._is_thrifty or self.n_entries + n_new > self.max_entries:
+            self.n_entries -= int(tables.drop_outdated(old.centres, old.rounds, self._last_round))
         if self.n_entries + n_new > self.max_entries:
             self.n_entries = 0
         self.n_forgotten += n_before - self.n_entries

@@ -23,6 +23,9 @@ from napari_celis.core.supervoxels import Supervoxels
 
 Result = TypeVar("Result")
 
+MOST_ENERGIES = 1 << 23
+"""Energies remembered per spec, where nothing else is asked for; about 40 bytes each."""
+
 
 class AgglomerationState:
     """Local components and terms per spec, sums per action, segments, taken actions and constraints.
@@ -40,12 +43,13 @@ class AgglomerationState:
         order: Iterable[int],
         pool: Pool,
         rules: Sequence[CentreRule],
-        cache_entries: int,
+        cache_entries: int | None,
         policy: Policy | None,
     ) -> None:
         self.supervoxels = supervoxels
         self.actions = actions
         self.pool = pool
+        self._is_thrifty = cache_entries is None
         self.constraints = Constraints()
         self.order = list(order)
         """Taken actions in the order in which they were taken."""
@@ -62,7 +66,7 @@ class AgglomerationState:
                 fill(tile(supervoxels.dense.shape, spec), supervoxels, actions, pool),
                 supervoxels,
                 energy,
-                cache_entries,
+                MOST_ENERGIES if cache_entries is None else cache_entries,
                 tuple(rules),
             )
             for index, spec in enumerate(specs)
@@ -96,7 +100,8 @@ class AgglomerationState:
                 progress(done / len(tasks))
         everything = np.arange(len(self.actions))
         for scores in self.specs:
-            scores.cache.make_ready()
+            if self._is_thrifty:
+                scores.cache.make_ready()
             self.sums[scores.index] = scores.action_sums(everything)
         if self.policy_scores is not None:
             self.policy_scores.refresh_all(self.segment, self.voxels, self.sums)

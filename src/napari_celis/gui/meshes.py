@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -108,9 +109,8 @@ class SelectionMeshes(QObject):
         """Return the layer of the first or second surface; make it if it is not there."""
         workspace, layers = self.workspace, self.workspace.viewer.layers
         if place not in self._layers or self._layers[place] not in layers:
-            like = workspace.segmentation_layer or workspace.supervoxels_layer or workspace.image_layer
             active = layers.selection.active
-            self._layers[place] = _new_layer(NAMES[place], like)
+            self._layers[place] = _new_layer(NAMES[place], workspace.place)
             workspace.viewer.add_layer(self._layers[place])
             if active is not None and active in layers:
                 layers.selection.active = active
@@ -153,9 +153,8 @@ class SelectionMeshes(QObject):
         self.changed.emit()
 
 
-def _new_layer(name: str, like: Any) -> Surface:
-    """Make an empty surface, in voxels of `like`, that lies where `like` does."""
-    place = {key: getattr(like, key) for key in ("scale", "translate", "rotate", "shear", "affine", "units")}
+def _new_layer(name: str, place: Mapping[str, Any]) -> Surface:
+    """Make an empty surface in voxels of the run."""
     point = np.zeros((3, 3), dtype=np.float32)
     return Surface(
         (point, np.array([[0, 1, 2]]), np.ones(3, dtype=np.float32)),
@@ -163,7 +162,6 @@ def _new_layer(name: str, like: Any) -> Surface:
         shading="smooth",
         blending="opaque",
         name=name,
-        axis_labels=like.axis_labels,
         metadata={"celis": {"kind": "mesh", "is_live": True}},
         **place,
     )

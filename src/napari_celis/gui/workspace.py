@@ -46,8 +46,7 @@ class Workspace(PreparedData):
         self.run_policy: PolicyName = "energy"
         """How the engine orders merges; what is chosen may be another policy already."""
         self.segmentation_layer: Labels | None = None
-        self.place: dict[str, Any] = {}
-        """Scale, position and units of the run; known even when the layers that it began with are gone."""
+        self._place: dict[str, Any] = {}
         self.supervoxels: Supervoxels | None = None
         self.selected: tuple[int, ...] = ()
         self.mode = ""
@@ -153,15 +152,23 @@ class Workspace(PreparedData):
         old, like = self.segmentation_layer, self.supervoxels_layer or self.image_layer
         self.segmentation_layer = None
         if like is not None:
-            self.place = place_of(like)
+            self._place = place_of(like)
         if old is not None and old in self.viewer.layers:
             self.viewer.layers.remove(old)
         live = LiveLabels(self.supervoxels.dense, self.engine.snapshot.segment_ids)
-        self.segmentation_layer = segmentation_layer(live, self.place)
+        self.segmentation_layer = segmentation_layer(live, self._place)
         self.viewer.add_layer(self.segmentation_layer)
         if self.supervoxels_layer is not None:
             self.supervoxels_layer.visible = False
         self.data_changed.emit()
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Scale, position and units of the run; remembered when the layers that show it are gone."""
+        layer = self.segmentation_layer or self.supervoxels_layer or self.image_layer
+        if layer is not None:
+            self._place = place_of(layer)
+        return self._place
 
     def show_step(self, n_steps: int | None) -> None:
         """Show the segmentation as it was after `n_steps` decisions; None shows the present one."""
