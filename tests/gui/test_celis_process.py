@@ -30,6 +30,12 @@ try:
 finally:
     pathlib.Path(sys.argv[1]).write_text("tidy")
 """
+LEAVES = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print("ready", child.pid, flush=True)
+time.sleep(600)
+"""
 DEAF = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -131,7 +137,7 @@ def test_closing_ends_even_one_that_does_not_listen(start, qtbot, monkeypatch):
     wait_until_gone(grandchild)
 
 
-@pytest.mark.parametrize("text", [WAITS, DEAF])
+@pytest.mark.parametrize("text", [WAITS, LEAVES, DEAF])
 def test_it_dies_with_a_window_that_crashed(tmp_path, text):
     (tmp_path / "stand_in.py").write_text(text)
     window = (
@@ -142,8 +148,12 @@ def test_it_dies_with_a_window_that_crashed(tmp_path, text):
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     arguments = [str(tmp_path / "stand_in.py"), str(tmp_path / "note")]
-    done = subprocess.run([sys.executable, "-c", window, *arguments], capture_output=True, text=True)
-    wait_until_gone(int(done.stdout.split()[0]))
+    done = subprocess.run(
+        [sys.executable, "-c", window, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    pid, _, *started = done.stdout.split()
+    for one in (pid, *started):
+        wait_until_gone(int(one))
     assert (tmp_path / "note").exists() == (text is WAITS)
 
 
