@@ -84,6 +84,8 @@ def test_sample_fills_everything_in(qtbot, tab):
     wait_until_free(qtbot, tab)
     assert tab.figures.value("Supervoxels") == "1,133"
     assert tab.figures.value("Actions") == "7,084"
+    tab.sample.click()
+    assert len(tab.workspace.viewer.layers) == 3, "what is there already is not added again"
 
 
 def test_sample_comes_with_a_bundled_model(qtbot, tab, files, monkeypatch):
@@ -93,7 +95,7 @@ def test_sample_comes_with_a_bundled_model(qtbot, tab, files, monkeypatch):
     assert tab.model.currentText() == "phantom"
     assert items(tab.model) == [NONE, "phantom", FROM_FILE]
     assert tab.model_figures.value("Trained at") == "10 × 10 × 10 nm"
-    assert tab.model_figures.value("Threshold") == "-0.5"
+    assert tab.model_figures.value("Threshold") == "−0.500"
 
 
 def test_files_can_be_opened_and_dropped(qtbot, tab, files, monkeypatch):

@@ -92,7 +92,7 @@ def test_counts_are_short(number, text):
     assert short_number(number) == text
 
 
-@pytest.mark.parametrize(("score", "text"), [(-2.8864, "−2.886"), (113.81, "+113.8"), (-45.678, "−45.68")])
+@pytest.mark.parametrize(("score", "text"), [(-2.8864, "−2.886"), (113.81, "+113.8"), (-1e-9, "0.000")])
 def test_scores_have_a_sign(score, text):
     assert signed(score) == text
 

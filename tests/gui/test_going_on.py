@@ -36,8 +36,9 @@ def n_steps(deciding):
 
 def test_a_hint_goes_with_the_next_selection_and_a_refusal_with_the_next_success(qtbot, deciding):
     workspace = deciding.workspace
-    deciding.reject()
-    assert "nothing to reject" in workspace.problem[0]
+    for verb in (deciding.skip, deciding.reject):
+        verb()
+        assert f"nothing to {verb.__name__}" in workspace.problem[0]
     deciding.inspect(0)
     assert workspace.problem == ("", "")
 

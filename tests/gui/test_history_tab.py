@@ -36,7 +36,7 @@ def test_the_newest_is_on_top_with_its_maker_and_score(qtbot, qtmodeltester):
     model.show(steps)
     qtmodeltester.check(model)
     assert texts(model) == [
-        ["4", "you", "cut", "−4.250", "97"],
+        ["4", "you", "cut", "–", "97"],
         ["3", "you", "keep apart", "−3.250", "98"],
         ["2", "you", "merge", "−2.250", "99"],
         ["1", "greedy", "merge", "−1.250", "100"],

@@ -24,6 +24,7 @@ from napari_celis.gui import preparing
 from napari_celis.gui._reader import open_layers
 from napari_celis.gui._sample_data import neuropil_phantom
 from napari_celis.gui.chosen_data import ROLES, may_be_volume
+from napari_celis.gui.decision_table import signed
 from napari_celis.gui.widgets import CommandLine, Figures, button, heading, row, wrapped
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.samples import bundled_models
@@ -184,7 +185,7 @@ class DataTab(QWidget):
             return
         self.model_figures.show_value("Trained at", _size_nm(model.voxel_size_nm))
         self.model_figures.show_value("Descriptors", f"{len(model.specs)} kinds")
-        self.model_figures.show_value("Threshold", f"{model.thresholds[self._workspace.policy]:.3g}")
+        self.model_figures.show_value("Threshold", signed(model.thresholds[self._workspace.policy]))
         self.attribution.setText(model.attribution)
 
     def _has_other_voxel_size(self) -> bool:
@@ -218,8 +219,10 @@ class DataTab(QWidget):
         self.open_files(paths)
 
     def _on_sample(self) -> None:
+        layers = self._workspace.viewer.layers
         for data, settings, kind in neuropil_phantom():
-            self._workspace.viewer.add_layer(Layer.create(data, settings, kind))
+            if settings["name"] not in layers:
+                layers.append(Layer.create(data, settings, kind))
         self._workspace.viewer.reset_view()
         models = _bundled()
         if self._workspace.model is None and models:

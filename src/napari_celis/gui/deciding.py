@@ -88,7 +88,9 @@ class Deciding(Looking):
 
     def skip(self) -> None:
         """Put the decision at the end of the queue and go on."""
-        if self.engine is not None and self.action >= 0:
+        if self._pair("skip") is None:
+            return
+        if self.action >= 0:
             self.all_actions.skip(self.action)
             self.action = -1
         self.next_doubtful()

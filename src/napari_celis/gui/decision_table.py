@@ -110,7 +110,8 @@ def short_number(value: float) -> str:
 def signed(value: float) -> str:
     """Write a score with its sign, as exactly as fits in a narrow column."""
     decimals = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
-    return f"{value:+,.{decimals}f}".replace("-", "−")
+    # What rounds to nothing has no sign.
+    return f"{value:+,.{decimals}f}".replace("-", "−") if round(value, decimals) else f"{0:.{decimals}f}"
 
 
 class DecisionTable(QAbstractTableModel):

@@ -22,7 +22,7 @@ HEADERS = (
     ("Step", "Place in the history"),
     ("Who", "Greedy, or you"),
     ("What", "Kind of decision"),
-    ("Score", "Score when it was decided; for a cut, the energy change it brought"),
+    ("Score", "Score when it was decided; a cut has none"),
     ("Left", "Segments left afterwards"),
 )
 COLOURS = {"manual": "sky", "keep-apart": "orange", "cut": "vermilion"}
@@ -101,7 +101,7 @@ def _texts(step: Step) -> tuple[str, ...]:
         str(step.index + 1),
         who,
         KINDS[step.kind],
-        signed(step.score),
+        "–" if step.kind == "cut" else signed(step.score),
         short_number(step.n_segments),
     )
 
@@ -125,6 +125,7 @@ class HistoryTab(QWidget):
         self.who = QComboBox()
         for text, who in (("All decisions", ""), ("Only yours", "you"), ("Only greedy", "greedy")):
             self.who.addItem(text, who)
+        self.who.setToolTip("Show only decisions that you made, or only those of greedy.")
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)

@@ -9,6 +9,7 @@ from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from napari_celis.core.inspect import ActiveActions
+from napari_celis.gui.decision_table import signed
 
 HEIGHT = 134
 """In pixels: the header and five rows."""
@@ -64,7 +65,7 @@ class ActiveModel(QAbstractTableModel):
         if index.column() < 2:
             return str(self.ids[index.row(), index.column()])
         number = self._numbers[index.row(), index.column() - 2]
-        return "–" if np.isnan(number) else f"{number:+.3f}"
+        return "–" if np.isnan(number) else signed(number)
 
 
 class ActiveTable(QTableView):
