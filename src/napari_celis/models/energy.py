@@ -17,7 +17,7 @@ class EnergySettings:
 
     n_bits: int
     n_features: int
-    hidden: int = 256
+    hidden: int = 128
     """Width of both hidden layers; the paper has 2048."""
     dropout: float = 0.5
     """Share of the last hidden layer that is dropped in training."""
