@@ -4,7 +4,8 @@
 
 VOLUME.h5 is in the CREMI layout (volumes/raw, volumes/labels/neuron_ids, volumes/labels/supervoxels). What
 the results already hold for the same fold, seed, minutes and note is left out, and an interrupted training
-goes on where it was, so the command may be given again and again. `table.py` prints what has come together.
+goes on where it was, so the command may be given again and again. `table.py` prints what has come together,
+`plot.py` draws the curves, and `errors.py` says what the errors are.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ def main() -> None:
                 train(block, volume, TrainSettings(minutes=arguments.minutes, seed=seed), path)
             minutes_taken = (time.monotonic() - begin) / 60
             results = judge(load_model(path), path, block, judged, seed)
+            path.with_suffix(".json").write_text(json.dumps(results))
             with arguments.results.open("a") as file:
                 for method, figures in results.items():
                     del figures["curve"]

@@ -197,10 +197,14 @@ def test_removed_segmentation_can_be_shown_again(qtbot, ready):
 
 def test_painting_on_the_supervoxels_offers_to_prepare_again(ready):
     assert ready.prepare.isHidden()
+    assert ready.state.text() == "Ready."
+    assert "--threshold 1000" in ready.workspace.command()
     layer = ready.workspace.supervoxels_layer
     layer.data_setitem((np.array([0]), np.array([0]), np.array([0])), 1)
     assert not ready.prepare.isHidden()
     assert ready.prepare.text() == "Prepare again"
+    assert "this run goes on with the old" in ready.state.text()
+    assert "--threshold" not in ready.workspace.command(), "it is that of the old run"
 
 
 def test_line_of_the_threshold_is_dragged_with_the_mouse(qtbot, ready):

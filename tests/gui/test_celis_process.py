@@ -149,7 +149,10 @@ def test_it_dies_with_a_window_that_crashed(tmp_path, text):
     )
     arguments = [str(tmp_path / "stand_in.py"), str(tmp_path / "note")]
     done = subprocess.run(
-        [sys.executable, "-c", window, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", window, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     pid, _, *started = done.stdout.split()
     for one in (pid, *started):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from napari.layers import Image, Labels, Layer
+from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QFileDialog, QFormLayout, QScrollArea, QSpinBox, QVBoxLayout, QWidget
 
 from napari_celis.core.errors import CelisError
@@ -218,7 +219,7 @@ class CompareView(QWidget):
             self._workspace.say(str(error))
         else:
             # Once the new rows have their place.
-            self._workspace.do_soon(self._scroll_to_results)
+            QTimer.singleShot(0, self._scroll_to_results)
 
     def _scroll_to_results(self) -> None:
         area: QWidget | None = self
