@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from napari.layers import Image, Labels, Layer
-from qtpy.QtCore import QTimer
+from qtpy.QtCore import QCoreApplication, QEvent, QTimer
 from qtpy.QtWidgets import QFileDialog, QFormLayout, QScrollArea, QSpinBox, QVBoxLayout, QWidget
 
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.celis_process import CelisProcess, celis_command
 from napari_celis.gui.compare_data import CompareOptions, half_files, read_results, whole_files
 from napari_celis.gui.compare_results import CompareResults
+from napari_celis.gui.keys import as_int
 from napari_celis.gui.layers import source_of
 from napari_celis.gui.narrow_combo import NarrowCombo
 from napari_celis.gui.volume_files import VolumeFile, write_missing
@@ -226,6 +227,8 @@ class CompareView(QWidget):
         while area is not None and not isinstance(area, QScrollArea):
             area = area.parentWidget()
         if area is not None:
+            # The rows are there, but nobody has made room for them yet.
+            QCoreApplication.sendPostedEvents(None, as_int(QEvent.Type.LayoutRequest))
             area.ensureWidgetVisible(self.results.note)
 
     def _on_job_ended(self) -> None:

@@ -31,10 +31,10 @@ KEYS: dict[str, str] = {
 def key_name(event: QKeyEvent) -> str:
     """Write a key the way `KEYS` does."""
     modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-    return str(QKeySequence(_as_int(modifiers) | _as_int(event.key())).toString())
+    return str(QKeySequence(as_int(modifiers) | as_int(event.key())).toString())
 
 
-def _as_int(value: Any) -> int:
+def as_int(value: Any) -> int:
     """Turn a key or modifier into its number: an enum in some bindings of Qt, an int in others."""
     return int(getattr(value, "value", value))
 

@@ -96,9 +96,8 @@ def test_results_come_into_view(compare, windowless, qtbot):
     with qtbot.waitSignal(view.process.ended, timeout=30000):
         view.start.click()
         area.verticalScrollBar().setValue(0)
-    qtbot.waitUntil(lambda: area.verticalScrollBar().value() > 0)
-    note = view.results.note
-    assert area.viewport().rect().contains(note.mapTo(area.viewport(), note.rect().center()))
+    note, shown = view.results.note, area.viewport()
+    qtbot.waitUntil(lambda: shown.rect().contains(note.mapTo(shown, note.rect().center())))
     area.takeWidget()
 
 
