@@ -50,8 +50,8 @@ NO_RANK = np.iinfo(np.int64).max
 ENERGY_CHANGE = "ΔE"
 PART_TIP = "Energy change by descriptor spec {}"
 PART_TIPS = {ENERGY_CHANGE: "Energy change of the merge, all descriptor specs together"}
-LOWEST = 112
-"""Least height of a table in pixels: four rows."""
+LOWEST = 92
+"""Least height of a table in pixels: three rows."""
 NARROWEST = 54
 """Where columns would become narrower than this, those of descriptor specs wait until they are asked for."""
 

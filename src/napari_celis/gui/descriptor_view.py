@@ -23,7 +23,7 @@ CAPTION = 18
 LEGEND = 20
 CELLS = {1: 64, 2: 32}
 """Bits per line of the strip, by the number of drawings side by side."""
-MAX_SIDE = 230
+MAX_SIDE = 150
 EMPTY = 96
 """Height while there is only a sentence to show."""
 

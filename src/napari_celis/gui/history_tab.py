@@ -129,9 +129,9 @@ class HistoryTab(QWidget):
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.go_back = button("Go back here", self._on_go_back, "Take back everything after this decision.")
-        self.cut = button("Cut this merge …", self._on_cut, "Show what it would do to take this merge out.")
-        self.present = button("Show the present", self._on_present, "Leave the preview of an earlier step.")
+        self.go_back = button("Go back", self._on_go_back, "Take back everything after this decision.")
+        self.cut = button("Cut it …", self._on_cut, "Show what it would do to take this merge out.")
+        self.present = button("Show present", self._on_present, "Leave the preview of an earlier step.")
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(REFRESH_MS)
@@ -150,8 +150,7 @@ class HistoryTab(QWidget):
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         layout.addWidget(self.empty, 1)
         layout.addWidget(self.view, 1)
-        layout.addLayout(row(self.go_back, self.cut, stretch=(1, 1)))
-        layout.addWidget(self.present)
+        layout.addLayout(row(self.go_back, self.cut, self.present, stretch=(1, 1, 1)))
 
     def selected_step(self) -> Step | None:
         """Return the decision of the selected row."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
+from qtpy.QtCore import QAbstractTableModel, QModelIndex, QSize, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from napari_celis.core.inspect import ActiveActions
 from napari_celis.gui.decision_table import signed
 
-HEIGHT = 134
-"""In pixels: the header and five rows."""
+HEIGHT = 90
+"""Least height, in pixels: the header and three rows."""
 COLUMNS = ("Supervoxel", "Supervoxel", "Score", "Here")
 TIPS = (
     "One side of the contact.",
@@ -84,10 +84,14 @@ class ActiveTable(QTableView):
         self.verticalHeader().setDefaultSectionSize(22)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFixedHeight(HEIGHT)
+        self.setMinimumHeight(HEIGHT)
         self.setToolTip("Choose a row to see what its merge does to the descriptor.")
         self.clicked.connect(self._on_row)
         self.activated.connect(self._on_row)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Ask for little; where there is more room, it is given."""
+        return QSize(self.minimumWidth(), HEIGHT)
 
     def show_actions(
         self, ids: np.ndarray, active: ActiveActions | None, merge: tuple[int, int] | None

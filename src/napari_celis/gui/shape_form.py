@@ -12,9 +12,11 @@ from qtpy.QtWidgets import (
     QComboBox,
     QGridLayout,
     QLabel,
+    QLayout,
     QPushButton,
     QSizePolicy,
     QSpinBox,
+    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -27,9 +29,11 @@ from napari_celis.gui.shape_inspector import Answer
 from napari_celis.gui.shape_layers import OVERLAYS
 from napari_celis.gui.shape_lines import BOX_COLOURS
 from napari_celis.gui.shape_player import LinePlayer
-from napari_celis.gui.widgets import CommandLine, heading, row, wrapped
+from napari_celis.gui.widgets import CommandLine, row, wrapped
 
 SHOWN_AT_FIRST = ("pairs", "box", "region")
+ACTIONS = 1
+"""Which of the pages below the drawing lists the actions."""
 
 
 class ShapeForm(QWidget):
@@ -69,13 +73,13 @@ class ShapeForm(QWidget):
         self.find_merge.setToolTip("Show the centre where this merge changes the energy most.")
         self.forget_merge = QPushButton("Forget it")
         self.forget_merge.setToolTip("Show the descriptor without a merge.")
-        self.is_after = QCheckBox("Show the viewer after the merge")
+        self.is_after = QCheckBox("After the merge")
         self.is_after.setChecked(True)
         self.is_after.setToolTip("Off: pairs and components in the viewer are those before the merge.")
         self.overlays = {key: self._check(key) for key in OVERLAYS}
-        self.table_title = heading("Active actions in the region")
         self.table = ActiveTable()
         self.line = LinePlayer()
+        self.more = QTabWidget()
         self.command = CommandLine(get_command)
         self._lay_out()
 
@@ -125,8 +129,9 @@ class ShapeForm(QWidget):
         self.find_merge.setVisible(has_merge and can_search)
         self.forget_merge.setVisible(has_merge or bool(answer.note))
         self.is_after.setVisible(has_merge)
-        self.table_title.setText(f"Active actions in the region ({len(view.active)})")
-        self.table_title.setToolTip(f"The {'lowest score' if can_search else 'largest contact'} comes first.")
+        first = "lowest score" if can_search else "largest contact"
+        self.more.setTabText(ACTIONS, f"Actions in the region ({len(view.active)})")
+        self.more.setTabToolTip(ACTIONS, f"The actions that are active here; the {first} comes first.")
         self.table.show_actions(answer.active_ids, view.active, merge)
 
     def show_no_answer(self, sentence: str) -> None:
@@ -136,7 +141,7 @@ class ShapeForm(QWidget):
         self.merge_text.setText("")
         for widget in (self.find_merge, self.forget_merge, self.is_after):
             widget.setVisible(False)
-        self.table_title.setText("Active actions in the region")
+        self.more.setTabText(ACTIONS, "Actions in the region")
         self.table.show_actions(np.empty((0, 2), dtype=np.uint64), None, None)
 
     @staticmethod
@@ -146,7 +151,7 @@ class ShapeForm(QWidget):
             return answer.note
         if answer.merge is None:
             return (
-                "Choose a row below, or select two neighbours in the viewer, to see what their merge changes."
+                "Choose one of the actions below, or select two neighbours, to see what their merge changes."
             )
         u, v = answer.merge
         n_changed = int(answer.view.changed.sum())
@@ -194,20 +199,29 @@ class ShapeForm(QWidget):
         layout.addLayout(row(self.pick, self.follow, stretch=(1, 1)))
         layout.addWidget(self.note)
         layout.addWidget(self.drawing)
-        pairs = QLabel("Pairs drawn")
-        layout.addLayout(row(QLabel("Look"), self.axis_box, pairs, self.n_pairs, stretch=(0, 1, 0, 1)))
         layout.addWidget(self.merge_text)
         layout.addLayout(row(self.find_merge, self.forget_merge, stretch=(1, 1)))
-        layout.addWidget(self.is_after)
-        layout.addWidget(heading("Shown in the viewer"))
         grid = QGridLayout()
         grid.setVerticalSpacing(2)
-        for index, check in enumerate(self.overlays.values()):
+        for index, check in enumerate((*self.overlays.values(), self.is_after)):
             grid.addWidget(check, index // 2, index % 2)
-        layout.addLayout(grid)
-        layout.addWidget(self.table_title)
-        layout.addWidget(self.table)
-        layout.addWidget(heading("Play along a line"))
-        layout.addWidget(self.line)
-        layout.addStretch(1)
+        pairs = QLabel("Pairs drawn")
+        drawn = row(QLabel("Look"), self.axis_box, pairs, self.n_pairs, stretch=(0, 1, 0, 1))
+        self.more.addTab(_page(grid, drawn), "View")
+        self.more.addTab(self.table, "Actions in the region")
+        self.more.addTab(_page(row(self.line)), "Line")
+        self.more.setTabToolTip(0, "What is shown in the viewer and in the drawing.")
+        self.more.setTabToolTip(2, "Play the descriptor along a line.")
+        layout.addWidget(self.more, 1)
         layout.addWidget(self.command)
+
+
+def _page(*contents: QLayout) -> QWidget:
+    """Put layouts on a page of their own, below each other, at the top."""
+    page = QWidget()
+    layout = QVBoxLayout(page)
+    layout.setContentsMargins(4, 6, 4, 4)
+    for content in contents:
+        layout.addLayout(content)
+    layout.addStretch(1)
+    return page

@@ -76,7 +76,7 @@ def test_clicks_and_moves_of_the_mouse_choose_the_centre(make_napari_viewer, qtb
     for scale in SCALES:
         layer.scale = scale
         viewer.dims.set_point(0, layer.data_to_world((6, 0, 0))[0])
-        viewer.reset_view()
+        viewer.reset_view(margin=0.3)
         qtbot.wait(1)
         tab.pick.setChecked(True)
         assert (workspace.mode, workspace.help_text) == (MODE, HELP)
