@@ -115,6 +115,8 @@ def picture_decisions(studio: Studio) -> None:
     tab.tabs.setCurrentWidget(tab.history)
     studio.rest(500)
     tab.history.view.selectRow(40)
+    studio.settle()
+    studio.viewer.reset_view(margin=0.02)
     studio.save("history")
     tab.tabs.setCurrentIndex(0)
     studio.viewer.reset_view(margin=0.02)

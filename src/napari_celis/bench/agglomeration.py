@@ -44,7 +44,7 @@ class BenchData:
 
 
 def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[EnergyNetwork]:
-    """Make networks of hidden size 256 with random weights: the cost of real ones."""
+    """Make networks of the fast preset with random weights: the cost of real ones."""
     import torch
 
     from napari_celis.models.energy import EnergyNetwork, preset_settings

@@ -23,7 +23,8 @@ CAPTION = 18
 LEGEND = 20
 CELLS = {1: 64, 2: 32}
 """Bits per line of the strip, by the number of drawings side by side."""
-MAX_SIDE = 150
+SIDES, TALL = (150, 230), 900
+"""Largest edge of a drawing in windows that are lower, and in those that are at least this high."""
 EMPTY = 96
 """Height while there is only a sentence to show."""
 
@@ -59,7 +60,15 @@ class DescriptorView(QWidget):
         self.is_compared = False
         self.message = "Choose a position to see its descriptor."
         self._cells: list[tuple[QRectF, int]] = []
+        self._largest_side = SIDES[0]
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def fit(self, window_height: int) -> None:
+        """Be as large as a window of this height allows."""
+        side = SIDES[window_height >= TALL]
+        if side != self._largest_side:
+            self._largest_side = side
+            self.updateGeometry()
 
     def show_view(self, view: CentreView | None, *, is_compared: bool = False, message: str = "") -> None:
         """Draw another centre; `is_compared` draws it before and after the merge. None shows `message`."""
@@ -139,7 +148,7 @@ class DescriptorView(QWidget):
 
     def _side(self, width: int) -> float:
         """Edge of the square in which one drawing fits."""
-        return min((width - GAP * (self.n_panes - 1)) / self.n_panes, MAX_SIDE)
+        return min((width - GAP * (self.n_panes - 1)) / self.n_panes, self._largest_side)
 
     def _strip_height(self, width: int) -> float:
         """Height of the strip of bits."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from qtpy.QtCore import Signal
-from qtpy.QtGui import QColor, QIcon, QPixmap
+from qtpy.QtGui import QColor, QIcon, QPixmap, QResizeEvent
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -82,6 +82,11 @@ class ShapeForm(QWidget):
         self.more = QTabWidget()
         self.command = CommandLine(get_command)
         self._lay_out()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Let the drawing have what a higher window offers."""
+        super().resizeEvent(event)
+        self.drawing.fit(self.window().height())
 
     def show_specs(self, specs: Sequence[DescriptorSpec]) -> None:
         """Offer other specs, and keep the choice if one has the same name."""
