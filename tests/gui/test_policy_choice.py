@@ -76,7 +76,7 @@ def test_policy_decides_scores_threshold_and_command(qtbot, workspace, model):
     workspace.use_model(model)
     assert not tab.policy.isHidden()
     assert tab.policy.currentData() == "learned"
-    assert tab.model_figures.value("Threshold") == "2.25"
+    assert tab.model_figures.value("Threshold") == "+2.250"
     engine = prepared(qtbot, workspace)
     assert engine.threshold == 2.25
     assert "--policy learned --threshold 2.25" in workspace.command()
@@ -97,7 +97,7 @@ def test_policy_decides_scores_threshold_and_command(qtbot, workspace, model):
 
     choose(tab.policy, "energy")
     assert workspace.is_stale
-    assert tab.model_figures.value("Threshold") == "-0.5"
+    assert tab.model_figures.value("Threshold") == "−0.500"
     assert workspace.command().endswith("--policy energy -o segmentation.zarr")
     engine = prepared(qtbot, workspace)
     assert not workspace.is_stale
