@@ -23,7 +23,6 @@ from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import Oracle
 from napari_celis.core.expert import RunningOverlaps, expert_steps, overlap
-from napari_celis.core.segments import join_all, named_by_largest
 from napari_celis.models.apply import affinities_of
 from napari_celis.models.checkpoint import load_model
 
@@ -128,8 +127,7 @@ def main() -> None:
     sweep = Celis(model, policy).sweep(problem)
     threshold = model.thresholds[policy]
     taken = sweep.actions[: sweep.n_merges(threshold)]
-    joined = join_all(problem.supervoxels.n, problem.actions.u[taken], problem.actions.v[taken])
-    segment = named_by_largest(joined, problem.supervoxels.sizes)
+    segment = sweep.segments(threshold)
     missed, continued = missed_merges(problem, segment)
     judge, dense = Judge(block.truth, 2), problem.supervoxels.dense
     own, after = judge.figures(segment[dense]), judge.figures(continued[dense])

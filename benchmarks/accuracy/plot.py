@@ -16,9 +16,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from folds import FOLDS
-from napari_celis.cli.compare_plot import STYLES
+from napari_celis.cli.compare_plot import draw_method, styles_of
 
-OWN = {"celis_energy": ("#0072b2", "-", "P"), "celis_learned": ("#c44500", "-", "o")}
 VOXELS = "ignore_boundary"
 FURTHEST = 1.0
 """Bits at which the axes end."""
@@ -38,19 +37,11 @@ def main() -> None:
     FigureCanvasAgg(figure)
     grid = figure.subplots((len(found) + 1) // 2, 2, squeeze=False).ravel()
     for axes, (fold, results) in zip(grid, found.items(), strict=False):
+        styles = styles_of(results)
         for vi in np.arange(0.25, 2 * FURTHEST, 0.25):
             axes.plot([0, vi], [vi, 0], color="#e4e4e4", linewidth=0.8, zorder=0)
         for name, result in results.items():
-            colour, line, marker = {**STYLES, **OWN}[name]
-            curve, chosen = result["curve"][VOXELS], result[VOXELS]
-            front = np.array(curve["front"], dtype=int)
-            axes.plot(
-                np.array(curve["split"])[front], np.array(curve["merge"])[front], color=colour, linestyle=line
-            )
-            axes.plot(
-                [chosen["vi_split"]], [chosen["vi_merge"]], color=colour, linestyle=line, marker=marker,
-                markersize=9, label=name.replace("_", " "),
-            )  # fmt: skip
+            draw_method(axes, name, result, VOXELS, styles[name])
         axes.set(xlim=(0, FURTHEST), ylim=(0, FURTHEST), title=fold)
         axes.set(xlabel="split error, bits", ylabel="merge error, bits")
     for axes in grid[len(found) :]:

@@ -42,11 +42,11 @@ def draw(results: dict[str, dict[str, Any]], path: Path, kind: str) -> None:
 
     figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), dpi=DPI)
     FigureCanvasAgg(figure)
-    styles = _styles(results)
+    styles = styles_of(results)
     for column, (voxels, title) in enumerate(PANELS):
         axes = figure.add_axes((0.06 + 0.495 * column, 0.205, 0.425, 0.64))
         for name, result in results.items():
-            _draw_method(axes, name, result, voxels, styles[name])
+            draw_method(axes, name, result, voxels, styles[name])
         _dress(axes, title, results, voxels)
     figure.text(
         0.06, 0.945, "What agglomeration gets right and wrong", fontsize=13, fontweight="bold", color=INK
@@ -63,13 +63,13 @@ def draw(results: dict[str, dict[str, Any]], path: Path, kind: str) -> None:
     figure.savefig(path, format=kind)
 
 
-def _styles(results: dict[str, dict[str, Any]]) -> dict[str, tuple[str, Any, str]]:
+def styles_of(results: dict[str, dict[str, Any]]) -> dict[str, tuple[str, Any, str]]:
     """Give every method its own look."""
     others = iter(OTHER_STYLES * len(results))
     return {name: STYLES[name] if name in STYLES else next(others) for name in results}
 
 
-def _draw_method(
+def draw_method(
     axes: Any, name: str, result: dict[str, Any], voxels: str, style: tuple[str, Any, str]
 ) -> None:
     """Draw one curve and the chosen segmentation."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QAbstractTableModel, QModelIndex, QSize, Qt, Signal
-from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
+from qtpy.QtWidgets import QWidget
 
 from napari_celis.core.inspect import ActiveActions
-from napari_celis.gui.decision_table import signed
+from napari_celis.gui.decision_table import CompactTable, signed
 
-HEIGHT = 90
-"""Least height, in pixels: the header and three rows."""
 COLUMNS = ("Supervoxel", "Supervoxel", "Score", "Here")
 TIPS = (
     "One side of the contact.",
@@ -68,7 +66,7 @@ class ActiveModel(QAbstractTableModel):
         return "–" if np.isnan(number) else signed(number)
 
 
-class ActiveTable(QTableView):
+class ActiveTable(CompactTable):
     """Shows the active actions; choosing a row chooses the merge."""
 
     chosen = Signal(object)
@@ -78,20 +76,9 @@ class ActiveTable(QTableView):
         super().__init__(parent)
         self.actions = ActiveModel(self)
         self.setModel(self.actions)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(22)
-        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setMinimumHeight(HEIGHT)
         self.setToolTip("Choose a row to see what its merge does to the descriptor.")
         self.clicked.connect(self._on_row)
         self.activated.connect(self._on_row)
-
-    def sizeHint(self) -> QSize:  # noqa: N802
-        """Ask for little; where there is more room, it is given."""
-        return QSize(self.minimumWidth(), HEIGHT)
 
     def show_actions(
         self, ids: np.ndarray, active: ActiveActions | None, merge: tuple[int, int] | None
