@@ -1,7 +1,10 @@
 """Make the pictures of the window and the animation in docs/images/, from the bundled sample and its model.
 
     python scripts/make_pictures.py [--only NAME …] [--model FILE] [--output DIR]
+    python scripts/make_pictures.py --volume FILE.h5 --model FILE [--only NAME …] [--output DIR]
 
+The second makes the pictures of a real volume: docs/ has those of the FIB-SEM volume that README.md in
+sample_data/ names, with the model fibsem-medulla.
 Everything is drawn on a virtual display, so no screen is needed, but Xvfb is. The picture of the tab Train
 shows the first minutes of a real training, which is then ended. The plot pruning.png is not made here:
 docs/pruning.md names its command.
@@ -124,17 +127,23 @@ def picture_decisions(studio: Studio) -> None:
 
 def picture_3d(studio: Studio) -> None:
     """Two segments as surfaces."""
-    from napari_celis.gui.highlight import Highlight
-
     studio.show_tab("Decisions")
     studio.finished()
+    show_surfaces(studio, "surfaces")
+
+
+def show_surfaces(studio: Studio, name: str) -> None:
+    """Take a picture of the two segments of the most doubtful merge in 3-D."""
+    from napari_celis.gui.highlight import Highlight
+
     studio.undecided()
     surfaces = Highlight.of(studio.workspace).meshes
     studio.viewer.dims.ndisplay = 3
     studio.wait_until(lambda: len(surfaces.layers) == 2)
     studio.viewer.reset_view(margin=0.02)
     studio.camera.angles = (0, 25, 115)
-    studio.save("surfaces")
+    studio.camera.zoom *= 0.85
+    studio.save(name)
     studio.viewer.dims.ndisplay = 2
     studio.viewer.reset_view(margin=0.02)
 
@@ -158,6 +167,31 @@ def picture_export(studio: Studio) -> None:
     studio.finished()
     studio.workspace.select()
     studio.save("export")
+
+
+def picture_compare(studio: Studio) -> None:
+    """The table and the plot of a comparison, at the lower end of the tab Export."""
+    tab = studio.show_tab("Export")
+    studio.wait_until(lambda: tab.compare.start.isEnabled())
+    tab.compare.start.click()
+    studio.wait_until(lambda: not tab.compare.is_busy)
+    studio.save("compare")
+
+
+def picture_going_on(studio: Studio) -> None:
+    """What a new window offers when decisions were made in an earlier one."""
+    studio.show_tab("Decisions")
+    studio.finished()
+    deciding = studio.undecided()
+    n_steps = len(deciding.snapshot.steps)
+    for decide in (deciding.accept, deciding.reject):
+        decide()
+        n_steps += 1
+        studio.wait_until(lambda n=n_steps: len(deciding.snapshot.steps) >= n and deciding.action >= 0)
+    studio.reopen()
+    studio.show_tab("Agglomerate")
+    studio.wait_until(lambda: bool(studio.panel.going_on.runs))
+    studio.save("going-on")
 
 
 def picture_light(studio: Studio) -> None:
@@ -201,6 +235,25 @@ def picture_train(studio: Studio) -> None:
         studio.wait_until(lambda: not tab.is_busy)
 
 
+def picture_real_run(studio: Studio) -> None:
+    """A whole run on a real volume."""
+    studio.show_tab("Agglomerate")
+    studio.finished()
+    studio.save("real")
+
+
+def picture_real_3d(studio: Studio) -> None:
+    """The most doubtful merge of a real volume: two thin processes as surfaces."""
+    studio.show_tab("Decisions")
+    studio.finished()
+    show_surfaces(studio, "real-surfaces")
+
+
+REAL_PICTURES: dict[str, Callable[[Studio], None]] = {
+    "real": picture_real_run,
+    "real-surfaces": picture_real_3d,
+}
+
 PICTURES: dict[str, Callable[[Studio], None]] = {
     "data": picture_data,
     "problem": picture_problem,
@@ -213,6 +266,8 @@ PICTURES: dict[str, Callable[[Studio], None]] = {
     "surfaces": picture_3d,
     "run": picture_run,
     "train": picture_train,
+    "compare": picture_compare,
+    "going-on": picture_going_on,
 }
 
 
@@ -220,17 +275,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="+", choices=list(PICTURES), default=list(PICTURES), metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=[*PICTURES, *REAL_PICTURES], default=[], metavar="NAME")
+    parser.add_argument("--volume", type=Path, help="a real volume, HDF5 in the layout of CREMI")
     parser.add_argument("--model", type=Path, help="another model than the bundled one")
     parser.add_argument("--output", type=Path, default=FOLDER, help="another folder than docs/images")
     arguments = parser.parse_args()
     folder, model = arguments.output.resolve(), arguments.model and arguments.model.resolve()
+    # A model of ours is shown by its place in the checkout.
+    model = model.relative_to(ROOT) if model and model.is_relative_to(ROOT) else model
+    volume = arguments.volume and arguments.volume.resolve()
+    pictures = PICTURES if volume is None else REAL_PICTURES
+    wanted = arguments.only or list(pictures)
+    if not set(wanted) <= set(pictures):
+        parser.error("pictures of a real volume need --volume, all others go without")
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(ROOT)
     with virtual_display(*SIZE):
-        studio = Studio(folder, model)
-        for name in arguments.only:
-            PICTURES[name](studio)
+        studio = Studio(folder, model, volume)
+        for name in wanted:
+            pictures[name](studio)
         studio.viewer.close()
 
 

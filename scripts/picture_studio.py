@@ -1,4 +1,4 @@
-"""A window on the bundled sample that pictures are taken of, and the files they are written to."""
+"""A window that pictures are taken of, on the bundled sample or on a volume, and the files they go to."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import numpy as np
 from PIL import Image
 
 from napari_celis.gui.demo import open_demo
+from napari_celis.io.volumes import open_volume
 
 if TYPE_CHECKING:
     from napari_celis.gui.panel import CelisPanel
 
 ROOT = Path(__file__).resolve().parents[1]
+DATASETS = {"image": "raw", "supervoxels": "labels/supervoxels", "truth": "labels/neuron_ids"}
+"""Where a file in the layout of CREMI has them, below `volumes`."""
 SIZE, GIF_SIZE = (1600, 1000), (1280, 800)
 """Size of the window in the pictures, and in the animation, where it has no docks at the left."""
 PANEL_WIDTH = 480
@@ -28,21 +31,40 @@ GIF_BYTES = 5_000_000
 
 
 class Studio:
-    """One window on the sample, and the means to wait for it and to take its picture."""
+    """One window, and the means to wait for it and to take its picture.
 
-    def __init__(self, folder: Path, model: Path | None) -> None:
-        self.folder = folder
-        self.panel: CelisPanel = open_demo(SIZE)
+    Parameters
+    ----------
+    folder : Path
+        Where pictures go.
+    model : Path, optional
+        Another model than that of the sample.
+    volume : Path, optional
+        An HDF5 file in the layout of CREMI, to open instead of the sample.
+    """
+
+    def __init__(self, folder: Path, model: Path | None, volume: Path | None = None) -> None:
+        self.folder, self._model, self._volume = folder, model, volume
+        self._open()
+
+    def _open(self) -> None:
+        self.panel: CelisPanel = open_demo(SIZE) if self._volume is None else _open_on(self._volume)
         self.workspace = self.panel.workspace
         self.viewer = self.workspace.viewer
         # Commands that are shown should read the same on every computer.
+        home = ROOT if self._volume is None else self._volume.parent
         for layer in self.viewer.layers:
             source = layer.metadata["celis"]["source"]
-            layer.metadata["celis"]["source"] = source.removeprefix(f"{ROOT}{os.sep}")
+            layer.metadata["celis"]["source"] = source.removeprefix(f"{home}{os.sep}")
         self.show_window(SIZE)
-        if model is not None:
-            self.workspace.choose_model(model)
+        if self._model is not None:
+            self.workspace.choose_model(self._model)
         self.wait_until(lambda: self.workspace.model is not None and not self.workspace.is_busy)
+
+    def reopen(self) -> None:
+        """Close the window and open it again, as on another day."""
+        self.viewer.close()
+        self._open()
 
     def rest(self, milliseconds: int = 1500) -> None:
         """Let the window draw."""
@@ -92,7 +114,10 @@ class Studio:
         if pixels is None:
             self.settle()
             pixels = self.grab()
-        picture = Image.fromarray(pixels).quantize(PNG_COLOURS, dither=Image.Dither.NONE)
+        # This way of choosing them leaves thin lines and small squares their colour.
+        picture = Image.fromarray(pixels).quantize(
+            PNG_COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
+        )
         picture.save(self.folder / f"{name}.png", optimize=True)
         print(f"{name}.png", flush=True)
 
@@ -136,13 +161,23 @@ class Studio:
         return getattr(self.viewer, "scene", self.viewer).camera
 
 
+def _open_on(path: Path) -> CelisPanel:
+    """Open a window on the volumes of a file."""
+    from napari_celis.gui.viewing import dock_panel, open_viewer
+
+    volumes = {role: open_volume(f"{path}:volumes/{name}") for role, name in DATASETS.items()}
+    return dock_panel(open_viewer(volumes, SIZE))
+
+
 def write_gif(path: Path, frames: list[np.ndarray], times: list[int]) -> None:
     """Write frames with one palette and without dithering, so that what stays the same costs nothing."""
     height = round(GIF_WIDTH * GIF_SIZE[1] / GIF_SIZE[0])
     small = [Image.fromarray(frame).resize((GIF_WIDTH, height), Image.Resampling.LANCZOS) for frame in frames]
     picked = [np.asarray(small[at]) for at in (0, len(small) // 3, 2 * len(small) // 3, -3, -1)]
     # 255 colours: the last one is left for what does not change.
-    palette = Image.fromarray(np.concatenate(picked)).quantize(255, method=Image.Quantize.MEDIANCUT)
+    palette = Image.fromarray(np.concatenate(picked)).quantize(
+        255, method=Image.Quantize.MAXCOVERAGE, kmeans=1
+    )
     first, *rest = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in small]
     first.save(path, save_all=True, append_images=rest, duration=times, loop=0, disposal=1)
     size = path.stat().st_size

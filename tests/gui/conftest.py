@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import platformdirs
 import pytest
 
 from models.small import small_model
@@ -35,6 +36,14 @@ def small_agglomerator():
     model, volumes = small_model(), small_volumes()
     supervoxels = Supervoxels.from_labels(volumes["supervoxels"].read())
     return agglomerator_of(model, supervoxels, affinities_of(model, volumes["image"].read()))
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path_factory, monkeypatch):
+    """Keep decisions in a folder of the test, not in that of the user."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setattr(platformdirs, "user_state_path", lambda *names, **options: folder)
+    return folder
 
 
 @pytest.fixture

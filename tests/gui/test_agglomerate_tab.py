@@ -135,7 +135,7 @@ def test_run_without_a_merge_says_what_to_do(qtbot, ready):
     ready.threshold.setValue(-500)
     ready.run.click()
     qtbot.waitUntil(lambda: "No merge was made" in ready.workspace.problem[0])
-    assert "the threshold -500" in ready.workspace.problem[0]
+    assert "the threshold −500.000" in ready.workspace.problem[0]
     assert ready.workspace.problem[1] == "warning"
 
 
@@ -164,10 +164,11 @@ def test_timeline_shows_any_step_and_goes_back(qtbot, ready):
 def test_camera_follows_the_merges(qtbot, ready):
     ready.step.click()
     wait_for_steps(qtbot, ready, 1)
+    engine, viewer = ready.workspace.engine, ready.workspace.viewer
+    viewer.scene.camera.zoom = 1000
     ready.follow.click()
     ready.step.click()
     wait_for_steps(qtbot, ready, 2)
-    engine, viewer = ready.workspace.engine, ready.workspace.viewer
     action = engine.snapshot.steps[-1].action_index
     where = ready.workspace.segmentation_layer.data_to_world(engine.agglomerator.actions.centroid[action])
     assert viewer.scene.camera.center[1:] == pytest.approx(where[1:])

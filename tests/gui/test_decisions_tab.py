@@ -1,4 +1,4 @@
-"""The table of candidates: order, filters, speed, and what a row and a button do."""
+"""The table of merges: order, filters, speed, and what a row and a button do."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def tab(make_napari_viewer, qtbot):
     viewer.add_layer(Labels(block_labels(), name="supervoxels"))
     workspace = Workspace.of(viewer)
     made = DecisionsTab(workspace)
-    assert "no candidates" in made.empty.text()
+    assert "no merges to decide" in made.empty.text()
     assert not made.next.isEnabled()
     viewer.window.add_dock_widget(made, name="Decisions")
     agglomerator = small_agglomerator()
@@ -144,7 +144,7 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     assert tab.table.rowCount() == np.count_nonzero(engine.snapshot.available)
     assert tab.table.action_at(0) == deciding.queue()[0]
     assert not tab.empty.isVisible()
-    assert f"of {len(actions)} candidates" in tab.count.text()
+    assert f"of {len(actions)} merges shown" in tab.count.text()
 
     # A row selects both segments, flies there and explains the score.
     choose(tab, 3)

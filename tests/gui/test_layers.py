@@ -81,10 +81,10 @@ def test_micrometres_become_whole_nanometres():
 @pytest.mark.parametrize(
     ("layer", "words"),
     [
-        (Image(np.zeros((3, 4)), name="flat"), "`flat` has 2 axes"),
-        (Image(np.zeros((2, 3, 4, 5)), name="film"), "`film` has 4 axes"),
-        (Image(np.zeros((2, 3, 4)), rotate=(0, 0, 30), name="tilted"), "`tilted` has its own rotate"),
-        (Image(np.zeros((2, 3, 4)), affine=np.diag([2, 1, 1, 1]), name="odd"), "`odd` has its own affine"),
+        (Image(np.zeros((3, 4)), name="flat"), "“flat” has 2 axes"),
+        (Image(np.zeros((2, 3, 4, 5)), name="film"), "“film” has 4 axes"),
+        (Image(np.zeros((2, 3, 4)), rotate=(0, 0, 30), name="tilted"), "“tilted” has its own rotate"),
+        (Image(np.zeros((2, 3, 4)), affine=np.diag([2, 1, 1, 1]), name="odd"), "“odd” has its own affine"),
         (Image(np.zeros((2, 3, 4)), units=("s", "nm", "nm"), name="time"), "is measured in s"),
     ],
 )

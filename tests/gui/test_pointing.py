@@ -244,6 +244,7 @@ def test_the_queue_goes_from_doubt_to_doubt(pointing, qtbot):
         press(pointing, key)
         assert "press N" in workspace.problem[0]
     queue = deciding.queue().tolist()
+    camera_of(workspace.viewer).zoom = 1000
     press(pointing, KEY.Key_N)
     assert deciding.action == queue[0]
     contact = deciding.places.contact[queue[0]]

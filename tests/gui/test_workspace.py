@@ -61,6 +61,25 @@ def test_layers_take_their_roles_by_name(qtbot, workspace):
     assert workspace.counted().n_actions == 104
 
 
+def test_a_model_that_is_being_loaded_is_not_said_to_be_missing(qtbot, workspace, tmp_path):
+    add(workspace.viewer, "image")
+    path = save_model(small_model(), tmp_path / "mine.safetensors")
+    workspace.choose_model(path)
+    assert workspace.problem == ("The model “mine” is being loaded.", "")
+    wait_until_free(qtbot, workspace)
+    assert workspace.problem == ("", "")
+    assert workspace.model_path == path
+    assert workspace.loading_path is None
+
+    workspace.use_model(None)
+    workspace.choose_model(tmp_path / "missing.safetensors")
+    wait_until_free(qtbot, workspace)
+    assert workspace.problem[1] == "error"
+    assert workspace.loading_path is None
+    assert not workspace.check()
+    assert workspace.problem[0].startswith("There is no model yet.")
+
+
 def test_nothing_chosen_is_a_hint(workspace):
     assert not workspace.check()
     assert workspace.problem[0].startswith("There is no image yet.")
@@ -68,13 +87,33 @@ def test_nothing_chosen_is_a_hint(workspace):
 
 
 BAD = {
-    "flat": ("image", Image(np.zeros((20, 20), np.uint8)), "2 axes"),
+    "flat": ("image", Image(np.zeros((20, 20), np.uint8)), "The image layer “Image” has 2 axes"),
     "film": ("image", Image(np.zeros((2, *SHAPE), np.uint8)), "4 axes"),
-    "labels as image": ("image", Labels(np.ones(SHAPE, np.uint8)), "must be a layer of type image"),
-    "image as labels": ("supervoxels", Image(np.ones(SHAPE, np.uint8)), "must be a layer of type labels"),
-    "floats": ("supervoxels", Image(np.ones(SHAPE)), "float64 values, but labels must be integers"),
-    "shape": ("supervoxels", Labels(np.ones((3, 4, 5), np.uint8)), "has shape 3 × 4 × 5"),
-    "scale": ("truth", Labels(np.ones(SHAPE, np.uint8), scale=(40, 4, 4)), "voxels of 40 × 4 × 4 nm"),
+    "labels as image": (
+        "image",
+        Labels(np.ones(SHAPE, np.uint8)),
+        "The image layer “Labels” is of type labels, but must be of type image",
+    ),
+    "image as labels": (
+        "supervoxels",
+        Image(np.ones(SHAPE, np.uint8)),
+        "The supervoxels layer “Image” is of type image, but must be of type labels",
+    ),
+    "floats": (
+        "supervoxels",
+        Image(np.ones(SHAPE)),
+        "The supervoxels layer “Image” holds float64 values, but labels must be integers",
+    ),
+    "shape": (
+        "supervoxels",
+        Labels(np.ones((3, 4, 5), np.uint8)),
+        "The supervoxels layer “Labels” has the shape 3 × 4 × 5",
+    ),
+    "scale": (
+        "truth",
+        Labels(np.ones(SHAPE, np.uint8), scale=(40, 4, 4)),
+        "The truth layer “Labels” has voxels of 40 × 4 × 4 nm, but the image layer “image” has",
+    ),
     "place": (
         "truth",
         Labels(np.ones(SHAPE, np.uint8), scale=(10, 10, 10), translate=(5, 0, 0)),
@@ -206,8 +245,8 @@ def test_preparing_can_be_cancelled(qtbot, workspace, monkeypatch):
 
 def test_model_is_loaded_from_a_file_and_a_bad_one_explained(qtbot, workspace, tmp_path):
     path = save_model(small_model(), tmp_path / "small.safetensors")
-    with qtbot.waitSignal(workspace.data_changed, timeout=30_000):
-        workspace.choose_model(path)
+    workspace.choose_model(path)
+    wait_until_free(qtbot, workspace)
     assert workspace.model_path == path
     assert str(path) in workspace.command()
     wait_until_free(qtbot, workspace)
@@ -235,12 +274,12 @@ def test_layers_removed_or_edited_in_mid_run_stop_nothing(qtbot, workspace):
     qtbot.waitUntil(lambda: engine.snapshot.is_running)
     layers = workspace.viewer.layers
     layers["supervoxels"].data_setitem((np.array([0]), np.array([0]), np.array([0])), 1)
-    assert workspace.problem[0].startswith("The supervoxels were edited. The run goes on")
+    assert workspace.problem[0].startswith("The supervoxels layer “supervoxels” was edited. The run goes on")
     assert workspace.is_stale
     layers["image"].scale = (5, 5, 5)
-    assert workspace.problem[0].startswith("The image was edited. The run goes on")
+    assert workspace.problem[0].startswith("The image layer “image” was edited. The run goes on")
     layers.remove("supervoxels")
-    assert workspace.problem[0].startswith("The layer `supervoxels` was removed. The run goes on")
+    assert workspace.problem[0].startswith("The supervoxels layer “supervoxels” was removed. The run goes on")
     assert workspace.is_stale
     layers.remove(workspace.segmentation_layer)
     assert "“Show segmentation”" in workspace.problem[0]
@@ -268,12 +307,28 @@ def test_preview_of_an_earlier_step_does_not_follow_the_run(qtbot, workspace):
 def test_flying_ends_at_the_voxel(workspace, scale):
     viewer = workspace.viewer
     viewer.add_labels(np.ones(SHAPE, np.uint8), name="supervoxels", scale=scale, translate=(7, 0, 0))
+    viewer.scene.camera.zoom = 1000
     workspace.fly_to((3, 15, 5))
     assert viewer.dims.point[0] == pytest.approx(7 + 3 * scale[0])
     assert viewer.scene.camera.center[1:] == pytest.approx((15 * scale[1], 5 * scale[2]))
     viewer.dims.ndisplay = 3
     workspace.fly_to((3, 15, 5))
     assert viewer.scene.camera.center == pytest.approx((7 + 3 * scale[0], 15 * scale[1], 5 * scale[2]))
+
+
+def test_flying_to_an_edge_leaves_a_quarter_of_the_view_blank_at_most(workspace):
+    viewer = workspace.viewer
+    viewer.add_labels(np.ones((4, 200, 100), np.uint8), name="supervoxels")
+    viewer.canvas.size = (200, 300)
+    camera = viewer.scene.camera
+    camera.zoom = 1
+    workspace.fly_to((2, 0, 0))
+    assert camera.center[1:] == pytest.approx((50, 49.5))
+    workspace.fly_to((2, 199, 30))
+    assert camera.center[1:] == pytest.approx((149, 49.5))
+    camera.zoom = 10
+    workspace.fly_to((2, 0, 50))
+    assert camera.center[1:] == pytest.approx((5, 50))
 
 
 def test_selection_keeps_two_and_tells_once(qtbot, workspace):

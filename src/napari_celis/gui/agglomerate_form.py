@@ -18,7 +18,17 @@ from napari_celis.gui.timeline import Timeline
 from napari_celis.gui.widgets import CommandLine, Figures, heading, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
-FIGURES = ("Merges", "Segments", "Last score", "Next score", "Energy", "Merges / s", "VI split", "VI merge")
+FIGURES = {
+    "Merges": "Merges made so far, by greedy and by you.",
+    "Segments": "Segments there are now.",
+    "Last score": "Score of the last decision, when it was made.",
+    "Next score": "The lowest score left: what greedy would merge next.",
+    "Energy": "Energy of the whole segmentation; lower is more plausible.",
+    "Merges / s": "Speed of the run.",
+    "VI split": "Split error in bits: what belongs together but is apart. It needs a truth.",
+    "VI merge": "Merge error in bits: what was joined but is apart in the truth. It needs a truth.",
+}
+"""The figures of a run, and what they mean."""
 NOTHING = "–"
 MERGES = ("greedy", "manual")
 RUN_KEY, STEP_KEY = "Ctrl+Return", "."

@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 
 from napari_celis.gui.agglomerate_form import RUN_KEY, STEP_KEY, AgglomerateForm, number
 from napari_celis.gui.snapshot import Snapshot
+from napari_celis.gui.stepping import GO_ON
 from napari_celis.gui.workspace import Workspace
 
 PANEL_MS = 200
@@ -17,6 +18,10 @@ PANEL_MS = 200
 with the canvas would hold up the window longer at a time."""
 FOLLOW_SECONDS = 0.4
 """Time between two movements of the camera, so that the eye can follow."""
+
+UNPREPARED = "Nothing is prepared yet. Run prepares first: affinities, then the first scores."
+AGAIN = "Making the earlier decisions again."
+WAITING = "Getting ready: the line above the tabs says what is being done."
 
 
 class AgglomerateTab(AgglomerateForm):
@@ -102,10 +107,13 @@ class AgglomerateTab(AgglomerateForm):
             self._workspace.prepare()
 
     def _confirmed(self) -> bool:
-        """Ask before decisions are lost."""
+        """Ask before decisions are put aside."""
         n_steps = len(self._engine.snapshot.steps)
         answer = QMessageBox.question(
-            self, "Prepare again", f"This begins anew; the {n_steps:,} decisions made so far are lost. Go on?"
+            self,
+            "Prepare again",
+            f"This begins anew, without the {n_steps:,} decisions made so far. They are kept, and offered "
+            "again whenever these supervoxels and this model are chosen. Begin anew?",
         )
         return answer == QMessageBox.StandardButton.Yes
 
@@ -148,11 +156,11 @@ class AgglomerateTab(AgglomerateForm):
                 "Other data, another model or policy was chosen; this run goes on with the old."
             )
         if not is_again:
-            self.state.setText(
-                "Nothing is prepared yet. Run prepares first: affinities, then the first scores."
-            )
+            self.state.setText(WAITING if self._workspace.is_busy else UNPREPARED)
 
     def _on_preparing(self, stage: str, share: float) -> None:
+        if self._engine is None:
+            self.state.setText(WAITING if stage else UNPREPARED)
         self._enable()
 
     def _show(self, snapshot: Snapshot) -> None:
@@ -187,7 +195,9 @@ class AgglomerateTab(AgglomerateForm):
     def _show_state(self, snapshot: Snapshot) -> None:
         """Say whether a run goes on."""
         if snapshot.is_running:
-            self.state.setText("Running.")
+            self.state.setText(AGAIN if snapshot.last_command == GO_ON else "Running.")
+        elif snapshot.last_command == GO_ON:
+            self.state.setText(f"Ready: {len(snapshot.steps):,} decisions stand again.")
         elif self.state.text() == "Running." or snapshot.last_command == "pause":
             self.state.setText("Paused.")
 
@@ -200,8 +210,9 @@ class AgglomerateTab(AgglomerateForm):
         else:
             self.state.setText(f"Done: the next score, {score}, is not below the threshold.")
         if not snapshot.steps:
+            threshold = number(self._engine.threshold)
             self._workspace.say(
-                f"No merge was made: the best score is {score}, the threshold {self._engine.threshold:.3g}. "
+                f"No merge was made: the best score is {score}, the threshold {threshold}. "
                 "Drag the line in the histogram to the right, or take single steps.",
                 "warning",
             )
@@ -216,9 +227,9 @@ class AgglomerateTab(AgglomerateForm):
 
     def _enable(self) -> None:
         """Offer only what can be done now."""
-        is_free = not self._workspace.is_busy
         snapshot = self._engine.snapshot if self._engine is not None else None
         is_running = snapshot is not None and snapshot.is_running
+        is_free = not self._workspace.is_busy and not (is_running and snapshot.last_command == GO_ON)
         for widget in (self.prepare, self.run, self.to_threshold, self.step, self.many):
             widget.setEnabled(is_free)
         self.run.setText(f"{'Pause' if is_running else 'Run'}  [{RUN_KEY}]")

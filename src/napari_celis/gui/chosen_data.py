@@ -12,7 +12,7 @@ from qtpy.QtCore import QObject, Signal
 from napari_celis.core.errors import CelisError, VolumeError
 from napari_celis.core.volume import Volume
 from napari_celis.gui import preparing
-from napari_celis.gui.layers import labels_layer_like, layer_to_volume
+from napari_celis.gui.layers import called, labels_layer_like, layer_to_volume
 from napari_celis.gui.preparing import Chosen, Counted, IncompleteError, Prepared
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class ChosenData(QObject):
         self.viewer = viewer
         self.model: CelisModel | None = None
         self.model_path: Path | None = None
+        self.loading_path: Path | None = None
+        """A model that is being loaded and will be used then."""
         self.policy: PolicyName = "energy"
         """How merges are ordered; one that the model knows."""
         self.any_voxel_size = False
@@ -80,7 +82,7 @@ class ChosenData(QObject):
 
     def use_model(self, model: CelisModel | None, path: Path | None = None) -> None:
         """Use a model that is in memory already."""
-        self.model, self.model_path = model, path
+        self.model, self.model_path, self.loading_path = model, path, None
         self.policy = "energy" if model is None else model.policy
         self.data_changed.emit()
         self.check()
@@ -109,6 +111,7 @@ class ChosenData(QObject):
         return Chosen(
             **volumes,
             model=self.model,
+            loading="" if self.loading_path is None else self.loading_path.stem,
             policy=self.policy,
             any_voxel_size=self.any_voxel_size,
             affinities=self.affinities if has_affinities else None,
@@ -139,11 +142,11 @@ class ChosenData(QObject):
         if layer is None:
             return None
         data, settings, kind = layer.as_layer_data_tuple()
-        volume = layer_to_volume(data, settings)
+        volume = layer_to_volume(data, settings, role)
         wanted = "image" if role == "image" else "labels"
         if kind != wanted and volume.dtype.kind != "f":
             raise VolumeError(
-                f"`{layer.name}` is a layer of type {kind}, but {role} must be a layer of type {wanted}. "
+                f"The {called(role, layer.name)} is of type {kind}, but must be of type {wanted}. "
                 "Choose another layer, or convert this one with a right click on its name."
             )
         return volume
@@ -188,7 +191,7 @@ class ChosenData(QObject):
         for role in ROLES:
             if getattr(self, f"{role}_layer") is layer:
                 setattr(self, f"{role}_layer", None)
-                self.on_lost(f"The layer `{layer.name}` was removed.")
+                self.on_lost(f"The {called(role, layer.name)} was removed.")
         if may_be_volume(layer):
             self.data_changed.emit()
 
@@ -205,7 +208,7 @@ class ChosenData(QObject):
         if "supervoxels" in roles:
             self._counted = None
         self.n_edits += 1
-        self.on_lost(f"The {roles[0]} {'were' if roles[0] == 'supervoxels' else 'was'} edited.")
+        self.on_lost(f"The {called(roles[0], event.source.name)} was edited.")
         self.data_changed.emit()
 
     def on_lost(self, what_happened: str) -> None:

@@ -87,7 +87,8 @@ class CompareResults(QWidget):
         self.plot.close_plot()
 
     def _on_theme(self, event: Any = None) -> None:
-        self._draw()
+        if self.results:
+            self._draw()
 
     def _draw(self) -> None:
         voxels = self.voxels.currentData()
@@ -107,7 +108,7 @@ class CompareResults(QWidget):
             far_off += [name for name, value in values.items() if value > limit]
             near = [value for value in values.values() if value <= limit] or [0.0]
             self.plot.setRange(**{f"{axis}Range": (min(near) / ROOM, ROOM * max(near) or 1.0)}, padding=0)
-        names = ", ".join(dict.fromkeys(name.replace("_", " ") for name in far_off))
+        names = ", ".join(dict.fromkeys(_title(name) for name in far_off))
         self.note.setText(f"{NOTE} Too far off to be drawn: {names}." if names else NOTE)
 
     def _fill(self, chosen: Mapping[str, Mapping[str, Any]]) -> None:
@@ -117,7 +118,7 @@ class CompareResults(QWidget):
         best = {1: min(own["vi"] for own in real), len(COLUMNS): max(own["rand_f1"] for own in real)}
         for row, (name, figures) in enumerate(chosen.items()):
             colour = self.plot.colour(self._style(name)[0])
-            first = QTableWidgetItem(_square(colour), name.replace("_", " "))
+            first = QTableWidgetItem(_square(colour), _title(name))
             first.setToolTip(_details(self.results[name]))
             values = [None, *(figures[key] for key in COLUMNS.values())]
             cells = [first, *(QTableWidgetItem(f"{value:.3f}") for value in values[1:])]
@@ -158,6 +159,11 @@ class CompareResults(QWidget):
         """Choose colour and marker; CELIS may be there with several policies."""
         ours = [own for own in self.results if own not in STYLES]
         return STYLES[name] if name in STYLES else OURS[ours.index(name) % len(OURS)]
+
+
+def _title(name: str) -> str:
+    """Name a method as people do."""
+    return "no merging" if name == "none" else name.replace("_", " ")
 
 
 def _square(colour: QColor) -> QIcon:

@@ -30,8 +30,19 @@ from napari_celis.gui.workspace import Workspace
 from napari_celis.io.samples import bundled_models
 
 NONE = "–"
-FROM_FILE = "From a file …"
+FROM_FILE = "From a file…"
 POLICIES = {"energy": "Energy: the sum of its changes", "learned": "Learned: a classifier of contacts"}
+FIGURES = {
+    "Shape": "Voxels along z, y and x.",
+    "Voxel size": "Along z, y and x: the scale of the layer.",
+    "Supervoxels": "Pieces that can be merged.",
+    "Possible merges": "Pairs of supervoxels that touch.",
+}
+MODEL_FIGURES = {
+    "Trained at": "Voxel size of the volume that the model learned from; yours should be about the same.",
+    "Descriptors": "Kinds of descriptors; the tab Shape shows what they see.",
+    "Threshold": "Where a run stops at first; the tab Agglomerate can change it.",
+}
 TIPS = {
     "image": "The grey values, as a layer with three axes.",
     "supervoxels": "The oversegmentation whose pieces are merged. Without one it is made from the image.",
@@ -59,15 +70,15 @@ class DataTab(QWidget):
         self.any_size = QCheckBox("Use the model anyway")
         self.any_size.setToolTip("Go on although the model was trained on voxels of another size.")
         self.any_size.toggled.connect(workspace.allow_any_voxel_size)
-        self.open = button("Open files …", self._on_open, "Open volumes; dropping them here works too.")
+        self.open = button("Open files…", self._on_open, "Open volumes; dropping them here works too.")
         self.sample = button("Load sample", self._on_sample, "Open the small phantom that comes with CELIS.")
         self.make = button(
             "Make supervoxels",
             workspace.make_supervoxels,
             "Cut the image into supervoxels: affinities, watershed.",
         )
-        self.figures = Figures(["Shape", "Voxel size", "Supervoxels", "Actions"])
-        self.model_figures = Figures(["Trained at", "Descriptors", "Threshold"])
+        self.figures = Figures(FIGURES)
+        self.model_figures = Figures(MODEL_FIGURES)
         self.attribution = wrapped()
         self.command = CommandLine(workspace.command)
         self._lay_out()
@@ -130,7 +141,8 @@ class DataTab(QWidget):
         combo.setCurrentIndex(1 + layers.index(chosen) if chosen in layers else 0)
 
     def _fill_models(self) -> None:
-        path = self._workspace.model_path
+        path, loading = self._workspace.model_path, self._workspace.loading_path
+        path = loading or path
         models = _bundled()
         if path is not None and path not in models.values():
             models[path.name] = path
@@ -139,9 +151,9 @@ class DataTab(QWidget):
         self.model.clear()
         self.model.addItem(NONE, None)
         for name, file in models.items():
-            self.model.addItem(name, file)
+            self.model.addItem(f"{name} (loading …)" if file == loading else name, file)
         self.model.addItem(FROM_FILE, FROM_FILE)
-        is_chosen = self._workspace.model is not None
+        is_chosen = self._workspace.model is not None or loading is not None
         self.model.setCurrentIndex(1 + list(models.values()).index(path or Path()) if is_chosen else 0)
 
     def _fill_policies(self) -> None:
@@ -167,7 +179,7 @@ class DataTab(QWidget):
         is_absent = workspace.supervoxels_layer is None
         waiting = "made when needed" if is_absent and volume else NONE
         self.figures.show_value("Supervoxels", f"{counted.supervoxels.n:,}" if counted else waiting)
-        self.figures.show_value("Actions", f"{counted.n_actions:,}" if counted else NONE)
+        self.figures.show_value("Possible merges", f"{counted.n_actions:,}" if counted else NONE)
 
     def _first_volume(self) -> Volume | None:
         try:
@@ -184,7 +196,9 @@ class DataTab(QWidget):
         if model is None:
             return
         self.model_figures.show_value("Trained at", _size_nm(model.voxel_size_nm))
-        self.model_figures.show_value("Descriptors", f"{len(model.specs)} kinds")
+        self.model_figures.show_value(
+            "Descriptors", f"{len(model.specs)} kind{'s' * (len(model.specs) != 1)}"
+        )
         self.model_figures.show_value("Threshold", signed(model.thresholds[self._workspace.policy]))
         self.attribution.setText(model.attribution)
 
@@ -207,7 +221,10 @@ class DataTab(QWidget):
         chosen = self.model.itemData(index)
         if chosen == FROM_FILE:
             path, _ = QFileDialog.getOpenFileName(self, "Choose a model", "", "Models (*.safetensors)")
-            chosen = Path(path) if path else self._workspace.model_path
+            if not path:
+                self.refresh()
+                return
+            chosen = Path(path)
         if chosen is None:
             self._workspace.use_model(None)
         elif chosen != Path() and chosen != self._workspace.model_path:

@@ -9,7 +9,7 @@ from napari_celis.gui.looking import Looking
 from napari_celis.gui.snapshot import Snapshot
 from napari_celis.gui.workspace import Workspace
 
-ALREADY_DECIDED = "All open decisions have been looked at. Change the threshold, or run on."
+ALREADY_DECIDED = "All open merges have been looked at. Change the threshold, or run on."
 
 
 class Deciding(Looking):
@@ -140,7 +140,9 @@ class Deciding(Looking):
         self._leave_preview()
         selected = self.workspace.selected
         if self.engine is None or len(selected) < 2:
-            self._hint(f"There is nothing to {verb}: click two segments, or press N for the next decision.")
+            self._hint(
+                f"There is nothing to {verb}: click two segments, or press N for the next doubtful merge."
+            )
             return None
         table, ids = self.engine.agglomerator.actions, self.engine.agglomerator.supervoxels.ids
         ends = (table.u[self.action], table.v[self.action]) if self.action >= 0 else selected

@@ -28,11 +28,11 @@ STATE_COLOURS = {
     ActionState.UNSEEN: "grey",
 }
 STATE_TIPS = {
-    ActionState.OPEN: "Greedy may take it.",
+    ActionState.OPEN: "Not decided yet: greedy or you may merge them.",
     ActionState.MERGED: "Both ends are in one segment.",
     ActionState.KEPT_APART: "Another decision forbids to join these two segments.",
     ActionState.REJECTED: "You decided that these two stay apart.",
-    ActionState.UNSEEN: "No descriptor sees this contact, so it has no score.",
+    ActionState.UNSEEN: "No descriptor sees where they touch, so this merge has no score.",
 }
 ANSWERED = {
     int(role)
@@ -170,10 +170,10 @@ class DecisionTable(QAbstractTableModel):
                 "What greedy goes by, lower is better: the energy change, or what a learned policy says",
             ),
             *((name, PART_TIPS.get(name, PART_TIP).format(name)) for name in self._part_names),
-            ("Area", "Voxel faces in the contact"),
+            ("Area", "Where the two supervoxels touch, in voxel faces"),
             ("Small", "Voxels of the smaller segment"),
             ("Large", "Voxels of the larger segment"),
-            ("State", "What has become of it"),
+            ("State", "What was decided"),
         )
 
     # What Qt calls.

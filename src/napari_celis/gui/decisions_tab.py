@@ -39,13 +39,13 @@ from napari_celis.gui.widgets import CommandLine, button, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
 EMPTY = (
-    "There are no candidates yet. Choose an image and a model in Data, then press Prepare in Agglomerate: "
-    "every contact between two supervoxels becomes a row here."
+    "There are no merges to decide about yet. Choose an image and a model on the tab Data, then press "
+    "Prepare or Run on the tab Agglomerate: every two supervoxels that touch become a row here."
 )
 
 
 class DecisionsTab(QWidget):
-    """Candidates and history, with the inspector below both.
+    """Merges and history, with the inspector below both.
 
     Parameters
     ----------
@@ -80,23 +80,23 @@ class DecisionsTab(QWidget):
         self.toggle.setToolTip("Clicks in the canvas select segments and single keys decide.")
         self.undo = button("Undo", deciding.undo, "Take the last decision back.", "U")
         self.redo = button("Redo", deciding.redo, "Do it again: Ctrl+Shift+Z.", "Y")
-        self.next = button("Next", deciding.next_doubtful, "Go to the next doubtful decision.", "N")
+        self.next = button("Next", deciding.next_doubtful, "Go to the next doubtful merge.", "N")
         self.state = QComboBox()
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
             self.state.addItem(text, state)
         self.state.setCurrentIndex(1)
         self.state.setMaximumWidth(110)
-        self.state.setToolTip("Show only candidates in this state.")
+        self.state.setToolTip("Show only merges in this state.")
         self.find = QLineEdit()
         self.find.setPlaceholderText("Supervoxel id")
         self.find.setClearButtonEnabled(True)
-        self.find.setToolTip("Show only the contacts of this supervoxel.")
+        self.find.setToolTip("Show only merges of this supervoxel.")
         self.smallest = QSpinBox()
         self.smallest.setRange(0, 2**31 - 1)
         self.smallest.setPrefix("≥ ")
         self.smallest.setSuffix(" vox.")
         self.smallest.setMaximumWidth(112)
-        self.smallest.setToolTip("Show only contacts whose smaller segment has at least this many voxels.")
+        self.smallest.setToolTip("Show only merges whose smaller segment has at least this many voxels.")
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -119,7 +119,7 @@ class DecisionsTab(QWidget):
         inner.addWidget(self.view, 1)
         inner.addWidget(self.count)
         self.tabs = QTabWidget()
-        self.tabs.addTab(candidates, "Candidates")
+        self.tabs.addTab(candidates, "Merges")
         self.tabs.addTab(self.history, "History")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 6, 6, 6)
@@ -229,7 +229,7 @@ class DecisionsTab(QWidget):
         n_rows = self.table.rowCount()
         n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
         n_queue = 0 if self.workspace.engine is None else len(self.deciding.queue())
-        self.count.setText(f"{n_rows:,} of {n_all:,} candidates · {n_queue:,} decisions to make")
+        self.count.setText(f"{n_rows:,} of {n_all:,} merges shown · {n_queue:,} left to decide")
 
     # What the user does, and what happens elsewhere.
 

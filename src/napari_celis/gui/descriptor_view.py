@@ -23,7 +23,7 @@ CAPTION = 18
 LEGEND = 20
 CELLS = {1: 64, 2: 32}
 """Bits per line of the strip, by the number of drawings side by side."""
-SIDES, TALL = (150, 230), 900
+SIDES, TALL = (104, 230), 900
 """Largest edge of a drawing in windows that are lower, and in those that are at least this high."""
 EMPTY = 96
 """Height while there is only a sentence to show."""

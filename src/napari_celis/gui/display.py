@@ -38,7 +38,7 @@ def require_qt() -> None:
 
 @contextmanager
 def virtual_display(width: int, height: int) -> Iterator[None]:
-    """Draw on a screen in memory, with napari's settings of a first start, as long as the block lasts.
+    """Draw on a screen in memory, with the settings of a first start and nothing kept, as long as it lasts.
 
     napari must not be imported yet: it reads where its settings are when it is.
     """
@@ -48,6 +48,7 @@ def virtual_display(width: int, height: int) -> Iterator[None]:
         os.environ["DISPLAY"] = display
         os.environ["QT_QPA_PLATFORM"] = "xcb"
         os.environ["NAPARI_CONFIG"] = str(Path(folder, "napari.yaml"))
+        os.environ["XDG_STATE_HOME"] = str(Path(folder, "state"))
         try:
             yield
         finally:

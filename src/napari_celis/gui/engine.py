@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from qtpy.QtCore import QObject, Qt, QTimer, Signal
@@ -12,9 +12,11 @@ from qtpy.QtCore import QObject, Qt, QTimer, Signal
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
 from napari_celis.core.expert import Overlaps
+from napari_celis.core.journal import Step
 from napari_celis.core.parallel import default_threads
+from napari_celis.gui.kept_decisions import DecisionFile
 from napari_celis.gui.snapshot import Snapshot
-from napari_celis.gui.stepping import FOREVER, Command, Stepper
+from napari_celis.gui.stepping import FOREVER, GO_ON, Command, Stepper
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +49,8 @@ class Engine(QObject):
     """The name of a command that did what it should."""
     finished = Signal(str)
     """A run ended by itself: "threshold reached" or "nothing left"."""
+    not_kept = Signal(str)
+    """One sentence: decisions could not be written to the file that keeps them."""
     threshold_changed = Signal(float)
     _delivered = Signal(str, object)
 
@@ -133,6 +137,14 @@ class Engine(QObject):
     def reset(self) -> None:
         """Take everything back."""
         self._send("reset", lambda: self._stepper.go_back(0))
+
+    def keep_in(self, file: DecisionFile) -> None:
+        """Write every decision to a file, before the window shows it."""
+        self._send("keep", lambda: self._stepper.keep_in(file), is_question=True)
+
+    def go_on(self, steps: Sequence[Step], file: DecisionFile) -> None:
+        """Take everything back and make the decisions of an earlier run again; new ones go to its file."""
+        self._send(GO_ON, lambda: self._stepper.go_on(steps, file))
 
     def ask(
         self, question: Callable[[Agglomerator], T], answer: Callable[[T], None], key: str | None = None

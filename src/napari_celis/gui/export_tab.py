@@ -64,7 +64,9 @@ class ExportTab(QWidget):
             "Decision log…", self._on_log, "Write every decision, yours and the machine's, one per line."
         )
         self.meshes = button(
-            "Meshes…", self._on_meshes, "Write the surfaces of the selected segments, in nanometres."
+            "Surfaces…",
+            self._on_meshes,
+            "Write the surfaces of the selected segments as meshes, in nanometres.",
         )
         self.screenshot = button("Screenshot…", self._on_screenshot, "Write a picture of the canvas.")
         self._buttons = (

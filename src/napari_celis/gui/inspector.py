@@ -13,7 +13,7 @@ from napari_celis.gui.highlight import Highlight
 from napari_celis.gui.widgets import button, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
-NOTHING = "Choose a row, press N for the next doubtful decision, or click two segments in the canvas."
+NOTHING = "Choose a row, press N for the next doubtful merge, or click two segments in the canvas."
 LEARNED = "Learned policy: log-odds that this merge is wrong. The bars are energy changes, {} in all."
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
 
@@ -85,9 +85,11 @@ class Inspector(QWidget):
         self.buttons = {
             "merge": button("Merge", deciding.merge, "Join the two selected segments.", "M"),
             "keep_apart": button("Keep apart", deciding.keep_apart, "Never join these two segments.", "K"),
-            "cut": button("Cut …", deciding.plan_cut, "Show what a cut would do, before it is done.", "C"),
-            "accept": button("Accept", deciding.accept, "Merge, and go on to the next decision.", "A"),
-            "reject": button("Reject", deciding.reject, "Keep apart, and go on to the next decision.", "R"),
+            "cut": button("Cut…", deciding.plan_cut, "Show what a cut would do, before it is done.", "C"),
+            "accept": button("Accept", deciding.accept, "Merge, and go on to the next doubtful merge.", "A"),
+            "reject": button(
+                "Reject", deciding.reject, "Keep apart, and go on to the next doubtful merge.", "R"
+            ),
             "skip": button("Skip", deciding.skip, "Ask again at the end of the queue.", "S"),
             "confirm": button("Cut", deciding.confirm, "Carry out the cut that is shown.", "Enter"),
             "cancel": button("Cancel", deciding.clear, "Leave everything as it is.", "Esc"),
@@ -98,9 +100,9 @@ class Inspector(QWidget):
         )
         self.centres.setChecked(deciding.wants_centres)
         self.centres.toggled.connect(deciding.show_centres)
-        self.meshes = QCheckBox("3-D meshes always")
+        self.meshes = QCheckBox("Surfaces in 2-D too")
         self.meshes.setToolTip(
-            "Make surfaces of both segments in the 2-D view too; in 3-D they always appear."
+            "Make 3-D surfaces of the selected segments while the view is 2-D too; in 3-D they always appear."
         )
         self.meshes.toggled.connect(self.highlight.meshes.always_show)
         self._lay_out()
@@ -182,7 +184,7 @@ class Inspector(QWidget):
     def _plan_text(self) -> str:
         plan, sizes = self.deciding.plan, self.workspace.supervoxels.sizes
         if not len(plan.first_side):
-            return "This merge joined no segments: cutting it changes only which contacts count as connected."
+            return "This merge joined no segments: cutting it changes no segment."
         sides = zip((plan.first_side, plan.second_side), ("vermilion", "green"), strict=True)
         lines = [
             f'<span style="color:{OKABE_ITO[colour]}">■</span> {len(side):,} supervoxel'

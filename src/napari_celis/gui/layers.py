@@ -77,7 +77,12 @@ def _shown(volume: Volume, kind: Kind) -> Any:
     return volume.data
 
 
-def layer_to_volume(data: Any, settings: Mapping[str, Any]) -> Volume:
+def called(role: str, name: str) -> str:
+    """Name a layer in a sentence: by what it is used as, if that is known, and as in the list of layers."""
+    return f"{role} layer “{name}”".strip()
+
+
+def layer_to_volume(data: Any, settings: Mapping[str, Any], role: str = "") -> Volume:
     """Read voxel size, offset and name off a layer.
 
     Parameters
@@ -86,16 +91,19 @@ def layer_to_volume(data: Any, settings: Mapping[str, Any]) -> Volume:
         The voxels; of a pyramid the finest level counts.
     settings : mapping
         As in a layer-data tuple. Lengths without a unit count as nanometres.
+    role : str
+        What the layer is used as, for sentences about what is wrong with it.
     """
     name = str(settings.get("name", "layer"))
     finest = data[0] if settings.get("multiscale") else data
     if len(finest.shape) != 3:
         raise VolumeError(
-            f"The layer `{name}` has {len(finest.shape)} axes but a volume has three (z, y, x). "
+            f"The {called(role, name)} has {len(finest.shape)} axes but a volume has three (z, y, x). "
             "Take one channel or time point, or stack the sections first."
         )
-    _require_upright(name, settings)
-    nm = _nanometres(name, settings.get("units"))
+    what = called(role, name)
+    _require_upright(what, settings)
+    nm = _nanometres(what, settings.get("units"))
     return Volume(
         data=finest,
         voxel_size_nm=as_triple(nm * settings.get("scale", (1, 1, 1))),
@@ -104,29 +112,29 @@ def layer_to_volume(data: Any, settings: Mapping[str, Any]) -> Volume:
     )
 
 
-def _require_upright(name: str, settings: Mapping[str, Any]) -> None:
+def _require_upright(what: str, settings: Mapping[str, Any]) -> None:
     """Refuse a layer that was turned or sheared: no file format of ours can say so."""
     expected = {"rotate": np.eye(3), "shear": np.zeros(3), "affine": np.eye(4)}
     for key, identity in expected.items():
         if settings.get(key) is not None and not np.allclose(settings[key], identity):
             raise VolumeError(
-                f"The layer `{name}` has its own {key} but a file keeps only voxel size and offset. "
-                "Resample it, or reset its transform, before saving."
+                f"The {what} has its own {key}, but a volume has only a voxel size and an offset. "
+                "Resample it, or reset its transform, first."
             )
 
 
-def _nanometres(name: str, units: Sequence[Any] | None) -> np.ndarray:
+def _nanometres(what: str, units: Sequence[Any] | None) -> np.ndarray:
     """Return the length of one unit of each axis."""
-    return np.array([_in_nanometres(name, unit) for unit in units or ("nm",) * 3])
+    return np.array([_in_nanometres(what, unit) for unit in units or ("nm",) * 3])
 
 
-def _in_nanometres(name: str, unit: Any) -> float:
+def _in_nanometres(what: str, unit: Any) -> float:
     try:
         return _length_nm(unit)
     except pint.DimensionalityError as error:
         raise VolumeError(
-            f"The layer `{name}` is measured in {pint.Unit(unit):~}, which is no length. "
-            "Set its units to nm or µm before saving."
+            f"The {what} is measured in {pint.Unit(unit):~}, which is no length. "
+            "Set its units to nm or µm first."
         ) from error
 
 

@@ -12,7 +12,8 @@ from qtpy.QtCore import QObject, Signal
 from napari_celis.gui.colours import OKABE_ITO
 from napari_celis.gui.deciding import Deciding
 from napari_celis.gui.workspace import Workspace
-from napari_celis.io.meshes import Mesh, segment_mesh
+from napari_celis.io.meshes import Mesh
+from napari_celis.io.surfaces import smooth_surface
 
 COLOURS = (OKABE_ITO["orange"], OKABE_ITO["sky"])
 CUT_COLOURS = (OKABE_ITO["vermilion"], OKABE_ITO["green"])
@@ -25,7 +26,7 @@ class SelectionMeshes(QObject):
     """Shows the selected segments, or the sides of a planned cut, as surfaces.
 
     Surfaces are made only in the 3-D view or when the user wants them always, from the bounding box of the
-    segment and at a coarser level if that is large.
+    segment and at a coarser level if there would be too much to draw.
     """
 
     changed = Signal()
@@ -66,7 +67,7 @@ class SelectionMeshes(QObject):
         dense = self.workspace.supervoxels.dense
 
         def make(agglomerator: Any) -> list[Mesh]:
-            return [segment_mesh(dense, body, places.box_of(body)) for body in bodies]
+            return [smooth_surface(dense, body, places.box_of(body)) for body in bodies]
 
         engine.ask(make, lambda meshes: self._add(wanted, meshes), key="meshes")
 

@@ -11,6 +11,7 @@ from napari_celis.gui.agglomerate_tab import AgglomerateTab
 from napari_celis.gui.data_tab import DataTab
 from napari_celis.gui.decisions_tab import DecisionsTab
 from napari_celis.gui.export_tab import ExportTab
+from napari_celis.gui.going_on import GoingOn
 from napari_celis.gui.shape_tab import ShapeTab
 from napari_celis.gui.train_tab import TrainTab
 from napari_celis.gui.widgets import ProgressLine, StatusLine, scrolled, wrapped
@@ -42,6 +43,7 @@ class CelisPanel(QWidget):
         self.workspace = Workspace.of(napari_viewer)
         self.status = StatusLine()
         self.progress = ProgressLine()
+        self.going_on = GoingOn(self.workspace)
         self.tabs = QTabWidget()
         self.help = wrapped()
         self._widgets: dict[str, QWidget] = {}
@@ -50,7 +52,7 @@ class CelisPanel(QWidget):
             self.tabs.addTab(scrolled(self._widgets[title]), title)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
-        for widget in (self.status, self.progress):
+        for widget in (self.status, self.progress, self.going_on):
             layout.addWidget(widget)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.help)

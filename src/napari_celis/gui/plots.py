@@ -23,7 +23,7 @@ class EnergyPlot(ThemedPlot):
     """Energy after every decision."""
 
     def __init__(self, viewer: Any) -> None:
-        super().__init__(viewer, "decisions", "energy change", HEIGHTS)
+        super().__init__(viewer, "decisions", "Δ energy", HEIGHTS)
         self.setToolTip("Change of the energy since the start, after every decision.")
         self._curve = self.plot()
         self._curve.setDownsampling(auto=True, method="subsample")
@@ -72,7 +72,7 @@ class ScorePlot(ThemedPlot):
     threshold_dragged = Signal(float)
 
     def __init__(self, viewer: Any) -> None:
-        super().__init__(viewer, "score of the merges left", "number", HEIGHTS)
+        super().__init__(viewer, "score of the merges left", "merges", HEIGHTS)
         self.setToolTip("Scores of what may still be merged, counted on a logarithmic scale.")
         self.getAxis("left").setStyle(showValues=False)
         self._bars = {

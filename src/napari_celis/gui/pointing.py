@@ -19,8 +19,8 @@ MODE = "point"
 CLICK_PIXELS = 4
 """A press that moves further than this is a drag and moves the camera."""
 
-NO_ENGINE = "Press Prepare or Run in Agglomerate; then a click selects a segment."
-OFF = "Pointing is off: clicks belong to napari. Switch it on in Decisions."
+NO_ENGINE = "Press Prepare or Run on the tab Agglomerate; then a click selects a segment."
+OFF = "Clicks belong to napari. “Point and click” on the tab Decisions lets them select segments."
 CONFIRM = "Two colours show the two sides. Enter cuts · Esc cancels"
 
 
@@ -110,7 +110,7 @@ class Pointing(QObject):
     def _selection_text(self) -> str:
         n_selected = len(self.workspace.selected)
         if n_selected == 0:
-            return "Click a segment to select it · N next doubtful decision"
+            return "Click a segment to select it · N next doubtful merge"
         if n_selected == 1:
             return "Click a second segment to see the score of joining them · C take this one out · Esc clear"
         if self.deciding.is_one_segment:

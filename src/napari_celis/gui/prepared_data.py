@@ -33,8 +33,10 @@ class PreparedData(ChosenData):
         super().__init__(viewer)
         self._background = Background(self)
         self._background.progressed.connect(self.preparing)
-        self._background.failed.connect(self.say)
-        self._background.cancelled.connect(lambda: self.say("Cancelled; nothing was changed.", "warning"))
+        self._background.failed.connect(self._on_failed)
+        self._background.cancelled.connect(
+            lambda: self._on_failed("Cancelled; nothing was changed.", "warning")
+        )
         self.supervoxels_chosen.connect(self.count_supervoxels)
 
     @property
@@ -55,9 +57,18 @@ class PreparedData(ChosenData):
 
             return load_model(path)
 
+        self.loading_path = Path(path)
+        self.data_changed.emit()
+        self.check()
         self._background.when_free(
             lambda: self._background.start(load, lambda model: self.use_model(model, Path(path)))
         )
+
+    def _on_failed(self, sentence: str, severity: str = "error") -> None:
+        """Say why work in the background ended early; no model comes of it."""
+        self.loading_path = None
+        self.data_changed.emit()
+        self.say(sentence, severity)
 
     def count_supervoxels(self) -> None:
         """Find out in the background how many supervoxels and actions the chosen layer has."""
@@ -87,8 +98,15 @@ class PreparedData(ChosenData):
 
         self._background.start(lambda report: preparing.count(volume, report), keep)
 
+    def _may_begin(self) -> bool:
+        """Check what is chosen; who asked for work is told aloud what is still missing."""
+        is_fine = self.check()
+        if not is_fine:
+            self.say(self.problem[0], self.problem[1] or "warning")
+        return is_fine
+
     def _prepare(self, and_then: AndThen | None) -> None:
-        if self.check():
+        if self._may_begin():
             chosen, identity = self.chosen(), self.identity()
             self._background.start(
                 lambda report: preparing.prepare(chosen, report),
@@ -96,7 +114,7 @@ class PreparedData(ChosenData):
             )
 
     def _make_supervoxels(self) -> None:
-        if self.check():
+        if self._may_begin():
             chosen = self.chosen()
             self._background.start(
                 lambda report: preparing.prepare(chosen, report, only_supervoxels=True),

@@ -16,7 +16,9 @@ from napari_celis.core.errors import ActionError, CelisError, NotEnoughMemoryErr
 from napari_celis.core.expert import Overlaps
 from napari_celis.core.kernels import changes
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.core.volume import Volume, count_voxels, require_label_type, require_same_shape
+from napari_celis.core.volume import Volume, count_voxels, format_shape, require_label_type
+from napari_celis.gui.kept_decisions import run_key
+from napari_celis.gui.layers import called
 from napari_celis.gui.workers import Report
 from napari_celis.io.memory import available_bytes, format_gb
 from napari_celis.io.volumes import read_image, read_labels
@@ -49,6 +51,8 @@ class Chosen:
     supervoxels: Volume | None = None
     truth: Volume | None = None
     model: CelisModel | None = None
+    loading: str = ""
+    """Name of a model that is being loaded."""
     policy: PolicyName = "energy"
     any_voxel_size: bool = False
     affinities: np.ndarray | None = None
@@ -74,6 +78,8 @@ class Prepared:
     agglomerator: Agglomerator | None
     """None if only supervoxels were wanted."""
     overlaps: Overlaps | None
+    key: str = ""
+    """Under which decisions are kept."""
 
 
 def check(chosen: Chosen) -> None:
@@ -83,6 +89,8 @@ def check(chosen: Chosen) -> None:
             "There is no image yet. Open or drop a file, choose a layer, or load the sample."
         )
     check_volumes(chosen)
+    if chosen.model is None and chosen.loading:
+        raise IncompleteError(f"The model “{chosen.loading}” is being loaded.")
     if chosen.model is None:
         raise IncompleteError("There is no model yet. Choose a bundled one or a file on the tab Data.")
     if not chosen.any_voxel_size:
@@ -96,22 +104,27 @@ def check_volumes(chosen: Chosen) -> None:
     volumes = chosen.volumes
     for role, volume in volumes.items():
         if role != "image":
-            require_label_type(volume.dtype, f"The layer `{volume.name}`")
-    require_same_shape(**volumes)
+            require_label_type(volume.dtype, f"The {called(role, volume.name)}")
     for role, volume in volumes.items():
         _require_same_place(role, volume, *next(iter(volumes.items())))
     _require_memory(next(iter(volumes.values()), None))
 
 
 def _require_same_place(role: str, volume: Volume, first_role: str, first: Volume) -> None:
-    """Refuse layers that lie over each other at another scale or place."""
+    """Refuse layers that do not lie over each other voxel by voxel."""
+    this, that = f"The {called(role, volume.name)}", f"the {called(first_role, first.name)}"
+    if volume.shape != first.shape:
+        raise ShapeMismatchError(
+            f"{this} has the shape {format_shape(volume.shape)}, but {that} has {format_shape(first.shape)}. "
+            "Crop one of them, or open both at the same level and offset."
+        )
     for what, own, other in (
         ("voxels of", volume.voxel_size_nm, first.voxel_size_nm),
         ("the position", volume.offset_nm, first.offset_nm),
     ):
         if not np.allclose(own, other, rtol=1e-3, atol=1e-6):
             raise ShapeMismatchError(
-                f"`{role}` has {what} {_nm(own)} but `{first_role}` has {what} {_nm(other)}. "
+                f"{this} has {what} {_nm(own)}, but {that} has {what} {_nm(other)}. "
                 "Set the same scale and translation on both layers, or open the matching level."
             )
 
@@ -170,7 +183,8 @@ def prepare(chosen: Chosen, report: Report, *, only_supervoxels: bool = False) -
         policy=chosen.policy,
         progress=lambda share: report(stage, share),
     )
-    return Prepared(affinities, made, counted, agglomerator, overlaps)
+    key = run_key(counted.supervoxels, chosen.model)
+    return Prepared(affinities, made, counted, agglomerator, overlaps, key)
 
 
 def _affinities(chosen: Chosen, report: Report) -> np.ndarray:

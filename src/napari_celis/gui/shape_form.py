@@ -32,8 +32,8 @@ from napari_celis.gui.shape_player import LinePlayer
 from napari_celis.gui.widgets import CommandLine, row, wrapped
 
 SHOWN_AT_FIRST = ("pairs", "box", "region")
-ACTIONS = 1
-"""Which of the pages below the drawing lists the actions."""
+MERGES = 1
+"""Which of the pages below the drawing lists the merges."""
 
 
 class ShapeForm(QWidget):
@@ -69,9 +69,9 @@ class ShapeForm(QWidget):
         self.n_pairs.setValue(64)
         self.n_pairs.setToolTip("Most pairs to draw as lines; the strip always shows all bits.")
         self.merge_text = wrapped()
-        self.find_merge = QPushButton("Go to its change")
+        self.find_merge = QPushButton("Where it changes most")
         self.find_merge.setToolTip("Show the centre where this merge changes the energy most.")
-        self.forget_merge = QPushButton("Forget it")
+        self.forget_merge = QPushButton("Without the merge")
         self.forget_merge.setToolTip("Show the descriptor without a merge.")
         self.is_after = QCheckBox("After the merge")
         self.is_after.setChecked(True)
@@ -82,6 +82,7 @@ class ShapeForm(QWidget):
         self.more = QTabWidget()
         self.command = CommandLine(get_command)
         self._lay_out()
+        self.show_no_answer("")
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Let the drawing have what a higher window offers."""
@@ -135,8 +136,10 @@ class ShapeForm(QWidget):
         self.forget_merge.setVisible(has_merge or bool(answer.note))
         self.is_after.setVisible(has_merge)
         first = "lowest score" if can_search else "largest contact"
-        self.more.setTabText(ACTIONS, f"Actions in the region ({len(view.active)})")
-        self.more.setTabToolTip(ACTIONS, f"The actions that are active here; the {first} comes first.")
+        self.more.setTabText(MERGES, f"Merges here ({len(view.active)})")
+        self.more.setTabToolTip(
+            MERGES, f"The merges that would change something in this region; the {first} comes first."
+        )
         self.table.show_actions(answer.active_ids, view.active, merge)
 
     def show_no_answer(self, sentence: str) -> None:
@@ -146,7 +149,7 @@ class ShapeForm(QWidget):
         self.merge_text.setText("")
         for widget in (self.find_merge, self.forget_merge, self.is_after):
             widget.setVisible(False)
-        self.more.setTabText(ACTIONS, "Actions in the region")
+        self.more.setTabText(MERGES, "Merges here")
         self.table.show_actions(np.empty((0, 2), dtype=np.uint64), None, None)
 
     @staticmethod
@@ -155,9 +158,7 @@ class ShapeForm(QWidget):
         if answer.note:
             return answer.note
         if answer.merge is None:
-            return (
-                "Choose one of the actions below, or select two neighbours, to see what their merge changes."
-            )
+            return "Choose one of “Merges here”, or select two neighbours, to see what their merge changes."
         u, v = answer.merge
         n_changed = int(answer.view.changed.sum())
         what = f"turns on {n_changed} bits" if n_changed else "changes nothing"
@@ -213,7 +214,7 @@ class ShapeForm(QWidget):
         pairs = QLabel("Pairs drawn")
         drawn = row(QLabel("Look"), self.axis_box, pairs, self.n_pairs, stretch=(0, 1, 0, 1))
         self.more.addTab(_page(grid, drawn), "View")
-        self.more.addTab(self.table, "Actions in the region")
+        self.more.addTab(self.table, "Merges here")
         self.more.addTab(_page(row(self.line)), "Line")
         self.more.setTabToolTip(0, "What is shown in the viewer and in the drawing.")
         self.more.setTabToolTip(2, "Play the descriptor along a line.")

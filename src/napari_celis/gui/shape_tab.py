@@ -21,6 +21,7 @@ from napari_celis.gui.workspace import Workspace
 
 MODE = "shape"
 HELP = "Click: show the descriptor of the nearest centre.  Drag: move the view.  Press Pick again to end."
+LOOKING = "Looking at this centre …"
 REDRAW_MS = 40
 RUN_MS = 250
 """Least time between two looks at a centre while a run goes on."""
@@ -97,6 +98,8 @@ class ShapeTab(ShapeForm):
     def look(self) -> None:
         """Ask again what the shown centre sees."""
         if self.lattice is not None and self.centre is not None and self.isVisible():
+            if self.answer is None:
+                self.show_no_answer(LOOKING)
             with_zones = self.overlays["zones"].isChecked()
             self.inspector.look(Request(self.lattice, self.centre, self.pair, with_zones))
 
@@ -188,7 +191,7 @@ class ShapeTab(ShapeForm):
         shape, position = self.inspector.shape(), self.centre
         self.lattice = self.centre = None
         if self.spec is None or shape is None:
-            self._show_nothing("Choose supervoxels in the Data tab; then the descriptors can be looked at.")
+            self._show_nothing("Choose supervoxels on the tab Data; then the descriptors can be looked at.")
             return
         try:
             self.lattice = Lattice.of(shape, self.spec)

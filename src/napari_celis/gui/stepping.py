@@ -6,15 +6,17 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.constraints import Constraints
 from napari_celis.core.errors import ActionError
 from napari_celis.core.expert import Overlaps
-from napari_celis.core.journal import Step
+from napari_celis.core.journal import Entry, Step
 from napari_celis.core.running_errors import RunningErrors
+from napari_celis.gui.kept_decisions import DecisionFile
 from napari_celis.gui.snapshot import Snapshot, take_snapshot
 from napari_celis.gui.workers import sentence_of, start_thread
 
@@ -23,9 +25,11 @@ logger = logging.getLogger(__name__)
 SNAPSHOT_SECONDS = 1 / 15
 """Time between two snapshots of a run, at least."""
 FOREVER = float("inf")
+GO_ON = "go on"
+"""Name of the command that makes the decisions of an earlier run again."""
 
 Tell = Callable[[str, Any], None]
-"""Brings something to the window: "advanced", "failed", "carried_out" or "answer", and what belongs to it."""
+"""Brings something to the window: the name of a signal of the engine, or "answer", and what belongs to it."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Stepper:
         self.agglomerator = agglomerator
         self.threshold = float(threshold)
         self._tell = tell
+        self._kept: DecisionFile | None = None
         self._overlaps = overlaps
         self._errors: RunningErrors | None = None
         self._history: list[Step] = list(agglomerator.history)
@@ -153,6 +158,37 @@ class Stepper:
             raise ActionError(f"There is no step {n_steps}; the last is {n_done}.")
         self.repeat(self.agglomerator.undo, n_done - n_steps)
 
+    def go_on(self, steps: Sequence[Step], kept: DecisionFile) -> None:
+        """Take everything back, then make the decisions of an earlier run again; nothing comes in between."""
+        self.keep_in(kept)
+        self.go_back(0)
+        agglomerator, self._history = self.agglomerator, []
+        index_of, find = agglomerator.supervoxels.index_of, agglomerator.actions.find
+        agglomerator.journal.undone = [
+            Entry(
+                replace(step, action_index=find(index_of(step.u_id), index_of(step.v_id))),
+                None,
+                Constraints(),
+            )
+            for step in reversed(steps)
+        ]
+        self._last_command = GO_ON
+        try:
+            while agglomerator.journal.undone and not self._is_closing:
+                self._steps_left = len(agglomerator.journal.undone)
+                self._history.append(agglomerator.redo())
+                self._n_done += 1
+                self._is_due = True
+                self._report_if_due()
+        finally:
+            self.halt()
+
+    def keep_in(self, kept: DecisionFile) -> None:
+        """Write decisions to a file from now on."""
+        if self._kept is not None:
+            self._kept.close()
+        self._kept = kept
+
     # The loop.
 
     def _work(self) -> None:
@@ -165,13 +201,15 @@ class Stepper:
                 while not self._has_work():
                     self._condition.wait(self._seconds_to_wait())
                 if self._is_closing:
-                    return
+                    break
                 command = self._commands.popleft() if self._commands else None
             if command is not None:
                 self._do(command)
             elif self._steps_left > 0 and time.monotonic() >= self._next_step_at:
                 self._step()
             self._report_if_due()
+        if self._kept is not None:
+            self._kept.close()
 
     def _has_work(self) -> bool:
         now = time.monotonic()
@@ -195,13 +233,19 @@ class Stepper:
             command.work()
         except Exception as error:
             self._fail(error)
+            is_done = False
         else:
-            if not command.is_question:
-                self._tell("carried_out", command.name)
-        if not command.is_question:
-            self._last_command = command.name
-            self._history = list(self.agglomerator.history)
-            self._is_due = self._is_urgent = True
+            is_done = True
+        if command.is_question:
+            return
+        self._last_command = command.name
+        self._history = list(self.agglomerator.history)
+        self._is_due = self._is_urgent = True
+        problem = self._keep()
+        if is_done:
+            self._tell("carried_out", command.name)
+        if problem:
+            self._tell("not_kept", problem)
 
     def _step(self) -> None:
         """Take one merge of a run."""
@@ -225,6 +269,9 @@ class Stepper:
             self._reason = "threshold reached" if is_left else "nothing left"
             return
         self._history.append(step)
+        problem = self._keep()
+        if problem:
+            self._tell("not_kept", problem)
         self._n_done += 1
         self._steps_left -= 1
         self._next_step_at = time.monotonic() + self._seconds_per_step
@@ -255,6 +302,16 @@ class Stepper:
             steps_per_second=self._rate,
             last_command=self._last_command,
         )
+
+    def _keep(self) -> str:
+        """Write what stands now, before the window learns of it; return a sentence where that fails."""
+        try:
+            if self._kept is not None:
+                self._kept.keep(self._history)
+        except OSError as error:
+            place, reason = self._kept.path.parent, error.strerror or str(error)
+            return f"Decisions cannot be kept in {place} ({reason}). Export them before closing."
+        return ""
 
     def _fail(self, error: Exception) -> None:
         logger.info("a command of the engine failed", exc_info=error)

@@ -52,7 +52,7 @@ class ThemedPlot(pg.PlotWidget):
         # Ranges are set by hand: to find them while painting costs a second painting of the whole window.
         self.disableAutoRange()
         self.setMouseEnabled(x=False, y=False)
-        self.getPlotItem().setContentsMargins(0, 6, 8, 0)
+        self.getPlotItem().setContentsMargins(0, 6, 8, 4)
         self.getAxis("left").setWidth(AXIS_WIDTH)
         for side, title in (("bottom", x_title), ("left", y_title)):
             self.setLabel(side, title)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtGui import QFontDatabase, QGuiApplication
@@ -162,25 +162,27 @@ class Figures(QWidget):
 
     Parameters
     ----------
-    names : iterable of str
-        One per row.
+    tips : mapping of str to str
+        What each name means, by name.
     columns : int
         Pairs of name and number side by side.
     """
 
-    def __init__(self, names: Iterable[str], columns: int = 1, parent: QWidget | None = None) -> None:
+    def __init__(self, tips: Mapping[str, str], columns: int = 1, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(2)
         self._values: dict[str, QLabel] = {}
-        for index, name in enumerate(names):
+        for index, (name, tip) in enumerate(tips.items()):
             place = divmod(index, columns)
-            value = QLabel("–")
+            label, value = QLabel(name), QLabel("–")
             value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            grid.addWidget(QLabel(name), place[0], 2 * place[1])
+            for widget in (label, value):
+                widget.setToolTip(tip)
+            grid.addWidget(label, place[0], 2 * place[1])
             grid.addWidget(value, place[0], 2 * place[1] + 1)
             self._values[name] = value
         for column in range(columns):

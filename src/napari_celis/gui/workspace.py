@@ -6,6 +6,7 @@ import gc
 import shlex
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,9 @@ from qtpy.QtCore import QEvent, QObject, QTimer, Signal
 
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.engine import Engine
+from napari_celis.gui.flying import fly
 from napari_celis.gui.heap import give_back_freed_memory
+from napari_celis.gui.kept_decisions import new_file
 from napari_celis.gui.layers import place_of, redraw, segmentation_layer, source_of
 from napari_celis.gui.live_labels import LiveLabels
 from napari_celis.gui.prepared_data import AndThen, PreparedData
@@ -45,6 +48,8 @@ class Workspace(PreparedData):
         self.engine: Engine | None = None
         self.run_policy: PolicyName = "energy"
         """How the engine orders merges; what is chosen may be another policy already."""
+        self.kept_in: Path | None = None
+        """The file that the decisions of the engine go to."""
         self.segmentation_layer: Labels | None = None
         self._place: dict[str, Any] = {}
         self.supervoxels: Supervoxels | None = None
@@ -89,13 +94,15 @@ class Workspace(PreparedData):
         if prepared.made_labels is not None:
             identity = (identity[0], self.supervoxels_layer, *identity[2:])
         self._prepared_from = identity
-        threshold = chosen.model.thresholds[chosen.policy]
+        threshold, file = chosen.model.thresholds[chosen.policy], new_file(prepared.key)
+        self.kept_in = file.path
         self.use_engine(
             Engine(prepared.agglomerator, threshold, prepared.overlaps, parent=self),
             prepared.counted.supervoxels,
             chosen.policy,
         )
         engine = self.engine
+        engine.keep_in(file)
         self.do_soon(lambda: self._begin(engine, and_then))
 
     def do_soon(self, work: Callable[[], object]) -> None:
@@ -140,6 +147,7 @@ class Workspace(PreparedData):
         if engine is not None:
             engine.advanced.connect(self._on_advanced)
             engine.failed.connect(self.say)
+            engine.not_kept.connect(lambda sentence: self.say(sentence, "warning"))
             engine.carried_out.connect(self._on_carried_out)
             self.show_segmentation()
         self.engine_changed.emit()
@@ -224,19 +232,10 @@ class Workspace(PreparedData):
         return int(self.engine.snapshot.segment_ids[supervoxel])
 
     def fly_to(self, position_zyx_voxels: Any) -> None:
-        """Bring a position, in voxels of the supervoxels, into the middle of the view."""
+        """Bring a position, in voxels of the supervoxels, into the view."""
         layer = self.segmentation_layer or self.supervoxels_layer or self.image_layer
-        if layer is None:
-            return
-        world = np.asarray(layer.data_to_world(tuple(float(value) for value in position_zyx_voxels)))
-        # The camera moved in napari 0.9.
-        dims, camera = self.viewer.dims, getattr(self.viewer, "scene", self.viewer).camera
-        n_more = dims.ndim - 3
-        for axis in dims.not_displayed:
-            if axis >= n_more:
-                dims.set_point(axis, world[axis - n_more])
-        shown = [world[axis - n_more] for axis in dims.displayed if axis >= n_more]
-        camera.center = (0.0, *shown) if len(shown) == 2 else tuple(shown)
+        if layer is not None:
+            fly(self.viewer, layer, position_zyx_voxels)
 
     def command(self) -> str:
         """Return the command line that does the same run without a window."""

@@ -55,6 +55,13 @@ def compare(windowless, qtbot, tmp_path, monkeypatch):
     return workspace, tab.compare
 
 
+def test_the_theme_may_change_before_there_are_results(compare):
+    workspace, view = compare
+    workspace.viewer.theme = "light"
+    workspace.viewer.theme = "dark"
+    assert view.results.table.rowCount() == 0
+
+
 def run_compare(qtbot, view):
     with qtbot.waitSignal(view.process.ended, timeout=30000):
         press(qtbot, view.start)
@@ -72,7 +79,7 @@ def test_comparison_shows_table_and_curves(compare, qtbot, tmp_path, dialog):
     table = view.results.table
     texts = [[table.item(row, column).text() for column in range(5)] for row in range(2)]
     assert texts == [
-        ["none", "2.000", "1.000", "1.000", "0.900"],
+        ["no merging", "2.000", "1.000", "1.000", "0.900"],
         ["celis energy", "1.000", "0.500", "0.500", "0.900"],
     ]
     assert [table.item(row, 1).font().bold() for row in range(2)] == [False, True]

@@ -1,0 +1,334 @@
+"""Decisions are on disk before the window shows them; a new window goes on with exactly what stood."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+import torch
+from napari.components import ViewerModel
+from napari.layers import Image, Labels
+
+from gui.conftest import VOXEL_NM, small_agglomerator, small_volumes
+from gui.patience import be_patient
+from models.small import small_model
+from napari_celis.core.journal import Step
+from napari_celis.gui.agglomerate_tab import AgglomerateTab
+from napari_celis.gui.deciding import Deciding
+from napari_celis.gui.engine import Engine
+from napari_celis.gui.going_on import GoingOn
+from napari_celis.gui.kept_decisions import DecisionFile, folder_of, kept_runs, new_file, read_kept, run_key
+from napari_celis.gui.workspace import Workspace
+
+KEY = "some-supervoxels-and-a-model"
+FIRST = 1 << 33
+
+KILLED = """
+import os, signal
+from gui.conftest import small_agglomerator
+from napari_celis.gui.kept_decisions import DecisionFile
+from napari_celis.gui.stepping import Command, Stepper
+
+def tell(what, value):
+    if what == "carried_out" and value == "merge":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+agglomerator = small_agglomerator()
+stepper = Stepper(agglomerator, -0.5, None, tell)
+stepper.keep_in(DecisionFile(PATH))
+stepper.start()
+stepper.send(Command("keep apart", lambda: agglomerator.keep_apart(FIRST + 1, FIRST + 2)))
+stepper.send(Command("merge", lambda: agglomerator.merge(FIRST + 2, FIRST + 3)))
+stepper.join()
+"""
+
+
+def a_step(index, kind="greedy", u_id=1):
+    return Step(index, kind, u_id, 2, 0, -1.0, 10.0, True, 100 - index)
+
+
+def kept(steps):
+    """List what tells decisions apart."""
+    return [(step.index, step.kind, step.u_id, step.v_id) for step in steps]
+
+
+# The file.
+
+
+def test_only_what_changed_is_written_and_undo_is_written_too(tmp_path):
+    path = tmp_path / "folder" / "run.jsonl"
+    file, steps = DecisionFile(path), [a_step(0), a_step(1, "manual")]
+    file.keep([])
+    assert not path.parent.exists()
+    file.keep(steps[:1])
+    file.keep(steps)
+    file.keep(steps)
+    assert len(path.read_text().splitlines()) == 2
+    assert read_kept(path) == steps
+
+    file.keep(steps[:1])
+    assert read_kept(path) == steps[:1]
+    other = a_step(1, "keep-apart", u_id=7)
+    file.keep([steps[0], other])
+    assert read_kept(path) == [steps[0], other]
+    file.keep([])
+    assert read_kept(path) == []
+
+
+def test_a_decision_in_place_of_another_takes_the_rest_with_it(tmp_path):
+    path = tmp_path / "run.jsonl"
+    old = [a_step(index) for index in range(3)]
+    DecisionFile(path).keep(old)
+    # The same three are made again, until the second is another one.
+    file = DecisionFile(path, old)
+    file.keep([a_step(0)])
+    assert read_kept(path) == old
+    file.keep([file._stood[0], a_step(1, "manual", u_id=5)])
+    assert kept(read_kept(path)) == [(0, "greedy", 1, 2), (1, "manual", 5, 2)]
+
+
+@pytest.mark.parametrize(
+    "damage", ['{"index": 2, "ki', "null", '{"index": 2}', '{"index": 9, "kind": "undo"}']
+)
+def test_a_damaged_last_line_does_not_count_and_harms_nothing_after_it(tmp_path, damage):
+    path = tmp_path / "run.jsonl"
+    steps = [a_step(0), a_step(1)]
+    DecisionFile(path).keep(steps)
+    with path.open("a") as file:
+        file.write(damage)
+    assert read_kept(path) == steps
+    if "9" not in damage:
+        again = DecisionFile(path, steps)
+        again.keep([*steps, a_step(2)])
+        assert read_kept(path) == [*steps, a_step(2)]
+
+
+def test_runs_with_decisions_by_hand_come_first_and_old_greedy_ones_go(state_folder):
+    ages = {"greedy": 1, "mine": 3, "second-greedy": 2, "old-greedy": 40, "old-mine": 50, "nothing": 0}
+    for name, days in ages.items():
+        path = folder_of(KEY) / f"{name}.jsonl"
+        file = DecisionFile(path)
+        file.keep([a_step(0, "manual" if "mine" in name else "greedy")])
+        if name == "nothing":
+            file.keep([])
+        then = (datetime.now() - timedelta(days=days)).timestamp()
+        os.utime(path, (then, then))
+    assert [run.path.stem for run in kept_runs(KEY)] == ["mine", "old-mine", "greedy"]
+    assert not (folder_of(KEY) / "old-greedy.jsonl").exists()
+    assert state_folder in folder_of(KEY).parents
+    assert kept_runs("another key") == []
+    assert new_file(KEY).path != new_file(KEY).path
+
+
+def test_the_key_tells_supervoxels_and_models_apart():
+    agglomerator, model = small_agglomerator(), small_model()
+    key = run_key(agglomerator.supervoxels, model)
+    assert key == run_key(small_agglomerator().supervoxels, small_model())
+    other = small_model()
+    with torch.no_grad():
+        next(other.energies[0].parameters()).add_(1)
+    assert key != run_key(agglomerator.supervoxels, other)
+    labels = small_volumes()["supervoxels"].read().copy()
+    labels[0, 0, 0] += np.uint64(1)
+    assert key != run_key(type(agglomerator.supervoxels).from_labels(labels), model)
+
+
+# The engine.
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal here")
+def test_what_was_carried_out_outlives_a_kill(tmp_path, checkout):
+    path = tmp_path / "run.jsonl"
+    script = KILLED.replace("PATH", f"__import__('pathlib').Path({str(path)!r})").replace("FIRST", str(FIRST))
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(checkout / "tests")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert [(s.kind, s.u_id, s.v_id) for s in read_kept(path)] == [
+        ("keep-apart", FIRST + 1, FIRST + 2),
+        ("manual", FIRST + 2, FIRST + 3),
+    ]
+
+
+def test_decisions_that_cannot_be_kept_are_made_and_said(qtbot, tmp_path):
+    be_patient(qtbot)
+    (tmp_path / "in the way").write_text("no folder")
+    engine = Engine(small_agglomerator(), -0.5)
+    engine.keep_in(DecisionFile(tmp_path / "in the way" / "run.jsonl"))
+    with qtbot.waitSignals([engine.not_kept, engine.carried_out]) as said:
+        engine.merge(FIRST + 1, FIRST + 2)
+    assert "Export them before closing" in said.all_signals_and_args[-1].args[0]
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    engine.close()
+
+
+def test_decisions_that_do_not_fit_are_refused_and_nothing_runs_on(qtbot, tmp_path):
+    be_patient(qtbot)
+    engine = Engine(small_agglomerator(), np.inf)
+    engine.step(2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 2)
+    first = engine.snapshot.steps[0]
+    twice = [first, dataclasses.replace(first, index=1, kind="keep-apart")]
+    with qtbot.waitSignal(engine.failed) as failed:
+        engine.go_on(twice, DecisionFile(tmp_path / "run.jsonl", twice))
+    assert "are in one segment" in failed.args[0]
+    qtbot.waitUntil(lambda: engine.snapshot.last_command == "go on" and not engine.snapshot.is_running)
+    assert kept(engine.snapshot.steps) == kept([first])
+    engine.close()
+
+
+# The window.
+
+
+def open_window(qtbot):
+    """Open the small volumes with their model, as a person would the next day."""
+    viewer, volumes = ViewerModel(), small_volumes()
+    viewer.add_layer(Image(volumes["image"].read(), name="image", scale=VOXEL_NM))
+    viewer.add_layer(Labels(volumes["supervoxels"].read(), name="supervoxels", scale=VOXEL_NM))
+    workspace = Workspace.of(viewer)
+    workspace.use_model(small_model())
+    offer = GoingOn(workspace)
+    qtbot.addWidget(offer)
+    workspace.count_supervoxels()
+    qtbot.waitUntil(lambda: workspace.counted() is not None and not workspace.is_busy)
+    return workspace, offer
+
+
+def prepare(qtbot, workspace):
+    workspace.prepare()
+    qtbot.waitUntil(lambda: workspace.engine is not None and not workspace.is_busy)
+    return workspace.engine
+
+
+def decide(qtbot, workspace):
+    """Step, keep apart, merge, cut, undo and redo; return what stands."""
+    engine, deciding = workspace.engine, Deciding.of(workspace)
+    engine.step(3)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 3)
+    deciding.next_doubtful()
+    deciding.reject()
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 4)
+    deciding.accept()
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 5)
+    engine.cut(engine.snapshot.steps[0].u_id, engine.snapshot.steps[0].v_id)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 6)
+    engine.step(2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 8)
+    engine.undo(2)
+    engine.redo()
+    qtbot.waitUntil(lambda: engine.snapshot.last_command == "redo")
+    return engine.snapshot
+
+
+def test_a_new_window_goes_on_with_exactly_what_stood(qtbot):
+    be_patient(qtbot)
+    workspace, offer = open_window(qtbot)
+    prepare(qtbot, workspace)
+    before = decide(qtbot, workspace)
+    # What is shown is in the file already: nothing is written when the window closes.
+    path = workspace.kept_in
+    assert kept(read_kept(path)) == kept(before.steps)
+    assert offer.isHidden()
+    text = path.read_text()
+    workspace.dispose()
+    assert path.read_text() == text
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    assert not offer.isHidden()
+    assert f"{len(before.steps)} decisions, 3 by hand" in offer.sentence.text()
+    offer.go.click()
+    qtbot.waitUntil(lambda: workspace.engine is not None)
+    qtbot.waitUntil(lambda: len(workspace.engine.snapshot.steps) == len(before.steps))
+    qtbot.waitUntil(lambda: not workspace.engine.snapshot.is_running)
+    after = workspace.engine.snapshot
+    assert kept(after.steps) == kept(before.steps)
+    np.testing.assert_array_equal(after.segment_ids, before.segment_ids)
+    np.testing.assert_allclose(after.scores, before.scores)
+    assert after.constraints == before.constraints
+    assert not after.is_running
+    assert offer.isHidden()
+
+    # What is decided now goes to the same file.
+    workspace.engine.undo()
+    qtbot.waitUntil(lambda: len(workspace.engine.snapshot.steps) == len(before.steps) - 1)
+    assert workspace.kept_in == path
+    assert kept(read_kept(path)) == kept(before.steps[:-1])
+    workspace.dispose()
+
+
+def test_the_tab_agglomerate_says_what_is_done_again(qtbot):
+    be_patient(qtbot)
+    workspace, _ = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    engine.step(3)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 3)
+    steps, path = engine.snapshot.steps, workspace.kept_in
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    tab = AgglomerateTab(workspace)
+    qtbot.addWidget(tab)
+    tab.show()
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    offer.go.click()
+    qtbot.waitUntil(lambda: tab.state.text() == "Ready: 3 decisions stand again.")
+    assert tab.run.isEnabled()
+    assert tab.figures.value("Merges") == "3"
+    assert kept(read_kept(path)) == kept(steps)
+    workspace.dispose()
+
+
+def test_who_begins_anew_loses_nothing_either(qtbot):
+    be_patient(qtbot)
+    workspace, offer = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    engine.merge(FIRST + 1, FIRST + 2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: len(offer.runs) == 1)
+    offer.later.click()
+    assert offer.isHidden()
+    engine = prepare(qtbot, workspace)
+    engine.step(2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 2)
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: len(offer.runs) == 2)
+    assert "1 decision, 1 by hand" in offer.sentence.text()
+    offer.choice.setCurrentIndex(1)
+    assert "2 decisions, 0 by hand" in offer.sentence.text()
+    offer.choice.setCurrentIndex(0)
+    engine = prepare(qtbot, workspace)
+    qtbot.waitUntil(lambda: len(offer.runs) == 2)
+    offer.go.click()
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    assert engine.snapshot.steps[0].kind == "manual"
+    workspace.dispose()
+
+
+def test_an_offer_goes_with_the_model(qtbot):
+    be_patient(qtbot)
+    workspace, offer = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    engine.step()
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    workspace.dispose()
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    workspace.use_model(None)
+    assert offer.isHidden()
+    workspace.dispose()
