@@ -22,7 +22,7 @@ import cc3d
 import fastremap
 import numpy as np
 
-from make_sample_data import SETTINGS, make_supervoxels
+from make_sample_data import SETTINGS, SMALLEST_SUPERVOXEL, make_supervoxels
 from napari_celis.baselines.celis import Celis
 from napari_celis.baselines.forest import ForestAgglomeration
 from napari_celis.baselines.judge import Judge
@@ -90,11 +90,20 @@ def from_image(phantom: Phantom) -> np.ndarray:
 
 
 def cut_along_truth(phantom: Phantom) -> np.ndarray:
-    """Cut the same supervoxels where they cross a true boundary; each piece is one of its own."""
-    labels = from_image(phantom).astype(np.uint64)
-    pairs = labels * (phantom.truth.max() + 1).astype(np.uint64) + phantom.truth.astype(np.uint64)
-    pieces, _ = fastremap.renumber(pairs)
-    return cc3d.connected_components(pieces, connectivity=6).astype(np.uint64)
+    """Cut the same supervoxels along the truth; slivers go to a neighbour in their object."""
+    labels, truth = from_image(phantom).astype(np.uint64), phantom.truth.astype(np.uint64)
+    crossed, _ = fastremap.renumber(labels * (truth.max() + np.uint64(1)) + truth)
+    pieces = cc3d.connected_components(crossed, connectivity=6).astype(np.uint64)
+    is_sliver = np.bincount(pieces.ravel().astype(np.int64)) < SMALLEST_SUPERVOXEL
+    kept = np.where(is_sliver[pieces], 0, pieces)
+    n_left = -1
+    while n_left != (n_left := int((kept == 0).sum())):
+        for axis in range(3):
+            for low, high in ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None))):
+                here, there = (np.moveaxis(kept, axis, 0)[part] for part in (low, high))
+                own, other = (np.moveaxis(truth, axis, 0)[part] for part in (low, high))
+                np.copyto(here, there, where=(here == 0) & (own == other))
+    return np.where(kept == 0, pieces, kept)
 
 
 def count_necks(phantom: Phantom, supervoxels: np.ndarray, labels: np.ndarray) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from make_sample_data import SETTINGS, make_supervoxels, write_sample
 from napari_celis.core.phantom import make_phantom
+from napari_celis.training import DEFAULT_MINUTES
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_data" / "models"
 PHANTOM_SEED = 11
@@ -50,7 +51,7 @@ def main() -> None:
     )
     parser.add_argument("name", choices=sorted(ATTRIBUTION))
     parser.add_argument("volume", nargs="?", type=Path)
-    parser.add_argument("--minutes", type=float, default=35.0)
+    parser.add_argument("--minutes", type=float, default=DEFAULT_MINUTES)
     arguments = parser.parse_args()
     if arguments.name != "phantom":
         if arguments.volume is None:

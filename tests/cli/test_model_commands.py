@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
         read_image(image), read_labels(truth), pieces, image.voxel_size_nm, TrainSettings(minutes=0.1),
         folder=folder / "model.safetensors.training",
     )  # fmt: skip
-    next(record for record in records if record.stage == "energy of pairwise17")
+    next(record for record in records if record.stage == "energy of pairwise9")
     records.close()
     celis(
         "train", "--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
@@ -74,7 +74,7 @@ def test_training_tells_what_it_found(folder):
         assert policy in figures["thresholds"]
     lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
     stages = {line["stage"] for line in lines}
-    assert {"energy of pairwise17", "energy of center33", "policy", "affinity network 3 of 3"} <= stages
+    assert {"energy of pairwise9", "energy of center33", "policy", "affinity network 3 of 3"} <= stages
     # What was finished before the interruption is not done again.
     assert not stages & {"affinity network 1 of 3", "affinity network 2 of 3", "energy of pairwise9"}
     done = [line["done"] for line in lines]

@@ -12,39 +12,21 @@ from napari.layers import Layer
 from gui.conftest import small_volumes
 from gui.patience import be_patient
 from models.small import small_model
-from napari_celis.core.actions import ActionTable
-from napari_celis.core.contacts import measure_contacts
-from napari_celis.core.policy import Policy
-from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.core.contact_features import DECISIVE
 from napari_celis.gui.data_tab import DataTab
 from napari_celis.gui.decision_table import ENERGY_CHANGE, DecisionTable, signed
 from napari_celis.gui.decisions_tab import parts_of_all
 from napari_celis.gui.inspector import Inspector
 from napari_celis.gui.layers import KINDS, volume_to_layer
 from napari_celis.gui.workspace import Workspace
-from napari_celis.models.apply import affinities_of, agglomerator_of
-from napari_celis.models.policy import PolicyNetwork, PolicySettings
-
-
-class Zeros:
-    def scores(self, features):
-        return np.zeros(len(features))
-
-
-def n_policy_features():
-    model, volumes = small_model(), small_volumes()
-    supervoxels = Supervoxels.from_labels(volumes["supervoxels"].read())
-    affinities = affinities_of(model, volumes["image"].read())
-    contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
-    with agglomerator_of(model, supervoxels, affinities) as run:
-        specs, energy = model.specs, run.specs[0].energy
-        with type(run)(supervoxels, specs, energy, policy=Policy(Zeros(), contacts)) as other:
-            return other.policy_features(np.array([0])).shape[1]
+from napari_celis.models.policy import PolicyClassifier
 
 
 @pytest.fixture
 def model():
-    classifier = PolicyNetwork(PolicySettings(n_policy_features(), hidden=4, members=2)).eval()
+    rng = np.random.default_rng(0)
+    n = len(DECISIVE) + len(small_model().specs)
+    classifier = PolicyClassifier(np.zeros(n), np.ones(n), rng.normal(size=n), np.zeros(1))
     thresholds = {"energy": -0.5, "learned": 2.25}
     return dataclasses.replace(small_model(), classifier=classifier, policy="learned", thresholds=thresholds)
 

@@ -2,20 +2,26 @@
 
 import contextlib
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.descriptors import paper_specs
 from napari_celis.core.errors import ModelError
 from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.checkpoint import KEY, CelisModel, load_model, save_model
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
-from napari_celis.models.policy import PolicyNetwork, PolicySettings
+from napari_celis.models.policy import PolicyClassifier
+
+
+def classifier(n):
+    rng = np.random.default_rng(5)
+    return PolicyClassifier(rng.normal(size=n), rng.uniform(1, 2, n), rng.normal(size=n), rng.normal(size=1))
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +35,7 @@ def model():
         energies=tuple(EnergyNetwork(EnergySettings(spec.n_bits, 5, hidden=8)) for spec in specs),
         voxel_size_nm=(10.0, 10.0, 10.0),
         thresholds={"energy": -1.25, "learned": 0.5},
-        classifier=PolicyNetwork(PolicySettings(7, hidden=4, members=2)),
+        classifier=classifier(len(DECISIVE) + len(specs)),
         policy="learned",
         turns=4,
         figures={"validation_auc": {"pairwise9": [0.5, 0.75]}},
@@ -48,28 +54,18 @@ def test_everything_comes_back(model, path):
         for field in ("name", "kind", "box_zyx", "region_zyx", "stride_zyx", "share"):
             assert getattr(old, field) == getattr(new, field)
         np.testing.assert_array_equal(old.pairs, new.pairs)
-    networks = [(m.affinity, *m.energies, m.classifier) for m in (model, again)]
+    networks = [(m.affinity, *m.energies) for m in (model, again)]
     for old, new in zip(*networks, strict=True):
         for name, tensor in old.state_dict().items():
             torch.testing.assert_close(new.state_dict()[name], tensor)
+    for field in fields(PolicyClassifier):
+        old, new = (getattr(m.classifier, field.name) for m in (model, again))
+        np.testing.assert_array_equal(old, new)
     assert (again.voxel_size_nm, again.threshold, again.policy) == ((10.0, 10.0, 10.0), 0.5, "learned")
     assert again.thresholds == model.thresholds
     assert again.policies == ("energy", "learned")
     assert again.figures == model.figures
     assert (again.attribution, again.turns) == ("Nobody, CC0", 4)
-
-
-def test_a_file_of_the_first_format_has_plain_sums_and_one_view(path):
-    def forget(described):
-        described["format"] = 1
-        del described["turns"]
-        for spec in described["specs"]:
-            del spec["share"]
-
-    rewrite(path, forget)
-    old = load_model(path)
-    assert old.turns == 1
-    assert {spec.share for spec in old.specs} == {1.0}
 
 
 def test_nothing_is_left_beside_it(path):
@@ -93,8 +89,8 @@ def rewrite(path, change):
         (lambda d: d.update(policy="magic"), "magic"),
         (lambda d: d.pop("thresholds"), "damaged"),
         (lambda d: d["thresholds"].pop("learned"), "learned"),
-        (lambda d: d.update(classifier=None), "learned"),
-        (lambda d: d["classifier"].update(hidden=5), "damaged"),
+        (lambda d: d.update(format=2), "Train the model again"),
+        (lambda d: d.update(has_classifier=False), "learned"),
         (lambda d: d["specs"][0].update(name="other"), "damaged"),
         (lambda d: d["specs"][0].update(box_zyx=[3, 3, 3]), "outside the box"),
         (lambda d: d["specs"][0]["energy"].update(hidden=9), "damaged"),
@@ -105,6 +101,19 @@ def test_descriptions_that_do_not_fit(path, change, message):
     rewrite(path, change)
     with pytest.raises(ModelError, match=message):
         load_model(path)
+
+
+def test_a_policy_that_looks_at_other_features(model, tmp_path):
+    other = replace(model, classifier=classifier(3))
+    with pytest.raises(ModelError, match="looks at 3 features"):
+        load_model(save_model(other, tmp_path / "other.safetensors"))
+
+
+def test_a_policy_without_a_scale():
+    with pytest.raises(ModelError, match="without a scale"):
+        PolicyClassifier(np.zeros(2), np.array([1.0, 0.0]), np.zeros(2), np.zeros(1))
+    with pytest.raises(ModelError, match="fit together"):
+        PolicyClassifier(np.zeros(2), np.ones(3), np.zeros(2), np.zeros(1))
 
 
 def test_truncated_and_foreign_files(path, tmp_path):

@@ -2,18 +2,22 @@
 
 import numpy as np
 
-from napari_celis.core.contact_features import ContactRows, contact_features
 from napari_celis.core.contacts import BIN_EDGES as AFFINITY_EDGES
 from reference.agglomeration import affinities_between
 
 
-def affinity_sums(values):
-    """Count, sum, sum of squares and histogram."""
-    values = np.asarray(values, dtype=np.float64)
-    levels = np.floor(values * 255 + 0.5) / 255
+def quantile(values, share):
+    """Read a quantile off the histogram of the affinities, along straight lines inside its bins."""
+    levels = np.floor(np.asarray(values) * 255 + 0.5) / 255
     bins = np.clip(np.searchsorted(AFFINITY_EDGES, levels, side="right") - 1, 0, len(AFFINITY_EDGES) - 2)
-    histogram = np.bincount(bins, minlength=len(AFFINITY_EDGES) - 1)
-    return np.concatenate([[len(values), values.sum(), (values**2).sum()], histogram])
+    wanted, seen = share * len(values), 0
+    for place in range(len(AFFINITY_EDGES) - 1):
+        n = int((bins == place).sum())
+        if seen + n >= wanted:
+            low, high = AFFINITY_EDGES[place], AFFINITY_EDGES[place + 1]
+            return low + (high - low) * (wanted - seen) / max(n, 1)
+        seen += n
+    raise AssertionError("shares are below 1")
 
 
 def policy_features(agglomerator, affinities, action):
@@ -22,26 +26,16 @@ def policy_features(agglomerator, affinities, action):
     owner = agglomerator.segment_ids()
     names = owner[table.u[action]], owner[table.v[action]]
     size = {name: int((owner[dense] == name).sum()) for name in names}
-    small, large = sorted(names, key=lambda name: (size[name], name))
-    contact, surface, inside = [], {small: 0, large: 0}, {small: [], large: []}
+    smaller = min(names, key=lambda name: (size[name], name))
+    contact, surface = [], 0
     for (u, v), values in affinities_between(dense, affinities).items():
-        a, b = owner[u], owner[v]
-        if {a, b} == {small, large}:
+        ends = {owner[u], owner[v]}
+        if ends == set(names):
             contact += values
-        for name in (small, large):
-            if u == v and a == name:
-                inside[name] += values
-            if a != b and name in (a, b):
-                surface[name] += len(values)
-    rows = ContactRows(
-        affinity_sums(contact)[None],
-        np.array([min(contact)]),
-        np.array([max(contact)]),
-        np.array([[size[small]], [size[large]]], dtype=np.float64),
-        np.array([[surface[small]], [surface[large]]], dtype=np.float64),
-        np.array([[affinity_sums(inside[small])], [affinity_sums(inside[large])]]),
-    )
+        if len(ends) == 2 and smaller in ends:
+            surface += len(values)
     means = [
         found.changes.mean() if len(found.changes) else 0.0 for found in agglomerator.scores_by_centre(action)
     ]
-    return np.concatenate([contact_features(rows)[0], means])
+    quantiles = [quantile(contact, share) for share in (0.1, 0.25, 0.5, 0.75, 0.9)]
+    return np.array([np.mean(contact), *quantiles, np.log(len(contact)), len(contact) / surface, *means])

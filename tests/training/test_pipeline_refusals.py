@@ -18,9 +18,9 @@ def volumes():
     return rng.integers(0, 255, SHAPE, dtype=np.uint8), truth, supervoxels
 
 
-def refuse(image, truth, supervoxels, match, **options):
+def refuse(image, truth, supervoxels, match, preset="fast"):
     with pytest.raises(CelisError, match=match) as refused:
-        next(train_model(image, truth, supervoxels, NM, TrainSettings(minutes=0.1), **options))
+        next(train_model(image, truth, supervoxels, NM, TrainSettings(preset, minutes=0.1)))
     assert "\n" not in str(refused.value)
 
 
@@ -45,7 +45,10 @@ def test_only_right_or_only_wrong_merges():
 
 def test_too_little_room():
     image, truth, supervoxels = volumes()
-    refuse(image[:40], truth[:40], supervoxels[:40], "20 × 36 × 36 voxels, has no room .* `pairwise33`")
+    parts = image[:40], truth[:40], supervoxels[:40]
+    refuse(*parts, "20 × 36 × 36 voxels, has no room .* `pairwise33`", preset="paper")
+    parts = image[:16], truth[:16], supervoxels[:16]
+    refuse(*parts, "8 × 36 × 36 voxels, has no room .* `pairwise9`")
 
 
 def test_shapes_that_differ():

@@ -2,24 +2,22 @@
 
 import numpy as np
 import pytest
-import torch
 
 from core.problems import ToyEnergy, random_labels
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.descriptors import sample_spec
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import overlap
 from napari_celis.core.policy import Policy
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.models.policy import SPREAD, NetworkScorer, PolicyNetwork, PolicySettings, spread
 from napari_celis.training.policy import (
     PolicyExamples,
-    PolicyTraining,
     TruthAlong,
+    fit_classifier,
     state_examples,
-    train_policy,
     visit,
 )
 
@@ -43,14 +41,6 @@ def problem(scorer, n=14):
     energy = ToyEnergy(labels.shape, (spec,))
     agglomerator = Agglomerator(supervoxels, (spec,), energy, policy=Policy(scorer, contacts), threads=1)
     return agglomerator, overlap(supervoxels, truth)
-
-
-def result(records):
-    while True:
-        try:
-            next(records)
-        except StopIteration as stop:
-            return stop.value
 
 
 def test_the_truth_forbids_wrong_merges_or_lets_them_happen():
@@ -87,45 +77,44 @@ def test_changes_are_those_of_the_error():
         assert len(examples.features) == len(examples.change)
 
 
-def test_a_classifier_learns_what_can_be_learned():
+def made_up(rng, n, coefficients, n_specs=2):
+    """Contacts whose merges are wrong by chance, with log-odds that are a weighted sum."""
+    features = rng.normal(size=(n, len(DECISIVE) + n_specs)).astype(np.float32)
+    odds = features @ np.asarray(coefficients)
+    change = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), 1.0, -1.0)
+    return PolicyExamples(features, change), odds
+
+
+def test_a_classifier_finds_the_odds():
     rng = np.random.default_rng(0)
-    features = rng.normal(size=(4000, 6)).astype(np.float32)
-    change = np.sign(features[:, 0] * features[:, 1] + 0.1 * rng.normal(size=4000))
-    network = result(train_policy(PolicyExamples(features, change), PolicyTraining(epochs=20)))
-    fresh = rng.normal(size=(1000, 6)).astype(np.float32)
-    odds = NetworkScorer(network).scores(fresh)
-    assert np.mean((odds > 0) == (fresh[:, 0] * fresh[:, 1] > 0)) > 0.9
+    coefficients = [-2.0, 0, 0, -1.0, 0, 0, 0.7, -0.5, 1.5, 0]
+    examples, _ = made_up(rng, 20_000, coefficients)
+    classifier = fit_classifier(examples, 0.5)
+    fresh, odds = made_up(rng, 2_000, coefficients)
+    found = classifier.scores(fresh.features)
+    assert np.corrcoef(found, odds)[0, 1] > 0.99
+    assert np.mean((found > 0) == (odds > 0)) > 0.96
+
+
+def test_coefficients_keep_the_sign_that_makes_sense():
+    rng = np.random.default_rng(1)
+    examples, _ = made_up(rng, 5_000, [2.0, 0, 0, 0, 0, 0, 1.0, 1.0, -1.0, 1.0])
+    weights = fit_classifier(examples, 0.5).weights
+    assert weights[0] == weights[7] == weights[8] == 0.0
+    assert weights[6] > 0.3
+    assert weights[9] > 0.3
+
+
+def test_examples_weigh_by_their_change():
+    features = np.zeros((300, len(DECISIVE) + 1), np.float32)
+    change = np.concatenate([np.full(200, 0.01), np.full(100, -0.04)])
+    for power, odds in ((0.0, np.log(2)), (0.5, 0.0), (1.0, -np.log(2))):
+        scores = fit_classifier(PolicyExamples(features, change), power).scores(features)
+        np.testing.assert_allclose(scores, odds, atol=1e-3)
 
 
 def test_nothing_to_tell_apart_is_an_error():
-    features = np.zeros((10, 3), np.float32)
+    features = np.zeros((10, len(DECISIVE)), np.float32)
     for sign, word in ((1.0, "wrong"), (-1.0, "right")):
         with pytest.raises(TrainingError, match=f"10 merges that came up are {word}"):
-            result(train_policy(PolicyExamples(features, np.full(10, sign))))
-
-
-def test_the_scorer_equals_the_network():
-    torch.manual_seed(0)
-    network = PolicyNetwork(PolicySettings(5, hidden=7, members=3)).eval()
-    features = np.random.default_rng(1).normal(size=(40, 5)).astype(np.float32) * 4
-    network.set_knots(features)
-    rows = torch.from_numpy(spread(features, network.knots.numpy()).astype(np.float32))
-    with torch.inference_mode():
-        wanted = network(rows).mean(dim=0).numpy()
-    np.testing.assert_allclose(NetworkScorer(network).scores(features), wanted, rtol=1e-4, atol=1e-4)
-
-
-def test_features_are_spread_by_their_place_among_those_of_training():
-    rng = np.random.default_rng(2)
-    features = np.stack([rng.exponential(size=5000), np.ones(5000), rng.integers(0, 3, 5000)], axis=1)
-    network = PolicyNetwork(PolicySettings(3))
-    network.set_knots(features)
-    knots = network.knots.numpy()
-    rows = spread(features, knots)
-    order = np.argsort(features[:, 0])
-    np.testing.assert_allclose(rows[order, 0], np.linspace(-SPREAD, SPREAD, 5000), atol=0.1)
-    assert len(np.unique(rows[:, 1])) == 1
-    assert np.all(np.diff([rows[features[:, 2] == value, 2].mean() for value in range(3)]) > 0)
-    far = spread(np.array([[1e9, 1e9, 1e9], [-1e9, -1e9, -1e9]]), knots)
-    np.testing.assert_allclose(far[0], rows.max(axis=0))
-    np.testing.assert_allclose(far[1], rows.min(axis=0))
+            fit_classifier(PolicyExamples(features, np.full(10, sign)), 0.5)

@@ -17,6 +17,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.descriptors import DescriptorSpec, paper_specs
 from napari_celis.core.energy import Energy
 from napari_celis.core.paper_cost import PaperCosts, StandInEnergy
+from napari_celis.core.presets import STRIDES, preset_specs
 from napari_celis.core.regions import tile
 from napari_celis.core.scores import SpecScores
 from napari_celis.core.supervoxels import Supervoxels
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 
 Figures = dict[str, float]
 
-STRIDES = (4, 4, 8)
-"""Lattice of the boxes 9, 17 and 33."""
-N_FEATURES = 64
+LAYOUT_GRID = 5
+"""Points per axis of the layout features, as in trained models."""
 COUNTED_EDGE = 100
 SMALL_EDGE = 64
 
@@ -48,12 +48,15 @@ def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[Ener
     import torch
 
     from napari_celis.models.energy import EnergyNetwork, preset_settings
+    from napari_celis.models.features import grid_offsets
 
     torch.manual_seed(seed)
-    networks = [EnergyNetwork(preset_settings("fast", spec.n_bits, N_FEATURES)) for spec in specs]
-    for network in networks:
+    networks = []
+    for spec in specs:
+        network = EnergyNetwork(preset_settings("fast", spec.n_bits, len(grid_offsets(spec, LAYOUT_GRID))))
         # Fresh weights give nearly the same energy everywhere; trained ones have logits of about this spread.
         network.output.weight.data *= 20.0
+        networks.append(network)
     return networks
 
 
@@ -63,15 +66,14 @@ def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec],
     from napari_celis.models.features import CentreFeatures
 
     rng = np.random.default_rng(seed)
-    counts = [tile(shape, spec).n_centres for spec in specs]
-    features = [
-        CentreFeatures(
-            rng.normal(size=(n, N_FEATURES)).astype(np.float32),
-            rng.integers(256, size=(n, spec.n_bits), dtype=np.uint8),
-        )
-        for n, spec in zip(counts, specs, strict=True)
-    ]
-    return NetworkEnergy(random_networks(specs, seed), features)
+    networks = random_networks(specs, seed)
+    features = []
+    for spec, network in zip(specs, networks, strict=True):
+        n = tile(shape, spec).n_centres
+        layout = rng.normal(size=(n, network.settings.n_features)).astype(np.float16)
+        evidence = rng.integers(256, size=(n, spec.n_bits), dtype=np.uint8)
+        features.append(CentreFeatures(layout, evidence))
+    return NetworkEnergy(networks, features)
 
 
 def crop_middle(labels: np.ndarray, edge: int) -> np.ndarray:
@@ -80,10 +82,10 @@ def crop_middle(labels: np.ndarray, edge: int) -> np.ndarray:
     return np.ascontiguousarray(labels[tuple(slice(b, b + edge) for b in begin)])
 
 
-def _agglomerator(labels: np.ndarray, *, threads: int | None = None) -> Agglomerator:
-    specs = paper_specs(strides=STRIDES)
-    supervoxels = Supervoxels.from_labels(labels)
-    return Agglomerator(supervoxels, specs, random_network_energy(labels.shape, specs), threads=threads)
+def _agglomerator(labels: np.ndarray, specs: Sequence[DescriptorSpec] | None = None) -> Agglomerator:
+    """Make one with the specs of the fast preset, which is what people use, or with others."""
+    specs = preset_specs("fast") if specs is None else specs
+    return Agglomerator(Supervoxels.from_labels(labels), specs, random_network_energy(labels.shape, specs))
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -102,7 +104,7 @@ def measure_score_error(data: BenchData) -> Figures:
         merges = [
             (int(ids[run.actions.u[a]]), int(ids[run.actions.v[a]])) for a in np.flatnonzero(run.taken())
         ]
-        specs = paper_specs(strides=STRIDES)
+        specs = preset_specs("fast")
         energy = random_network_energy(data.supervoxels.shape, specs)
         with Agglomerator(run.supervoxels, specs, energy, merges=merges) as fresh:
             ours, theirs = run.scores(), fresh.scores()
@@ -111,7 +113,7 @@ def measure_score_error(data: BenchData) -> Figures:
 
 
 def measure_counts(data: BenchData) -> Figures:
-    """Count energy evaluations and look-ups against the paper's, on a cube of edge 100."""
+    """Count energy evaluations and look-ups against the paper's, with its specs, on a cube of edge 100."""
     labels = crop_middle(data.supervoxels, COUNTED_EDGE)
     specs = paper_specs(strides=STRIDES)
     with (
@@ -123,8 +125,9 @@ def measure_counts(data: BenchData) -> Figures:
 
 
 def measure_kernel(data: BenchData) -> Figures:
-    """Time base bits and all flips against a bare gather-and-compare loop, over the five specs."""
-    with _agglomerator(crop_middle(data.supervoxels, COUNTED_EDGE)) as run:
+    """Time base bits and all flips against a bare gather-and-compare loop, over the paper's five specs."""
+    specs = paper_specs(strides=STRIDES)
+    with _agglomerator(crop_middle(data.supervoxels, COUNTED_EDGE), specs) as run:
         times = [_time_kernel(scores) for scores in run.specs]
     return {"kernel_vs_gather": sum(ours for ours, _ in times) / sum(bare for _, bare in times)}
 
@@ -186,7 +189,7 @@ def measure_threads(data: BenchData) -> Figures:
 
 
 def _time_initial(labels: np.ndarray, threads: int) -> float:
-    specs = paper_specs(strides=STRIDES)
+    specs = preset_specs("fast")
     energy = random_network_energy(labels.shape, specs)
     supervoxels = Supervoxels.from_labels(labels)
 
@@ -201,7 +204,7 @@ def measure_growth(data: BenchData) -> Figures:
     costs = []
     for labels in (crop_middle(data.supervoxels, SMALL_EDGE), data.supervoxels):
         seconds = _time_initial(labels, 2)
-        n_centres = sum(tile(labels.shape, spec).n_centres for spec in paper_specs(strides=STRIDES))
+        n_centres = sum(tile(labels.shape, spec).n_centres for spec in preset_specs("fast"))
         costs.append((seconds / labels.size, seconds / n_centres))
     (small_voxel, small_centre), (whole_voxel, whole_centre) = costs
     return {"cost_growth": whole_voxel / small_voxel, "cost_growth_per_centre": whole_centre / small_centre}

@@ -20,6 +20,7 @@ from napari_celis.cli.options import (
     require_outputs,
     write_json,
 )
+from napari_celis.training import DEFAULT_MINUTES
 
 if TYPE_CHECKING:
     from napari_celis.training.pipeline import Trained
@@ -48,7 +49,9 @@ def train(
     supervoxels: SupervoxelsOption = None,
     preset: Annotated[EnergyPreset, typer.Option(help="Size of the energy models.")] = EnergyPreset.fast,
     affinity: Annotated[AffinityPreset, typer.Option(help="Affinity network.")] = AffinityPreset.unet,
-    minutes: Annotated[float, typer.Option(metavar="N", min=0.1, help="Time for everything.")] = 35.0,
+    minutes: Annotated[
+        float, typer.Option(metavar="N", min=0.1, help="Time for everything.")
+    ] = DEFAULT_MINUTES,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Source of every random choice.")] = 0,
     second_round: Annotated[
         bool,

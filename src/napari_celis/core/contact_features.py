@@ -9,6 +9,13 @@ import numpy as np
 from napari_celis.core.contacts import BIN_EDGES, COUNT, HISTOGRAM, SQUARES, SUM
 
 QUANTILES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+DECISIVE: tuple[tuple[str, int], ...] = (
+    ("mean affinity", -1),
+    *((f"{quantile:.0%} quantile of the affinities", -1) for quantile in QUANTILES),
+    ("logarithm of the area", 0),
+    ("share of the smaller surface", -1),
+)
+"""What a policy sees of a contact, and whether more of it can only speak against a mistake (-1)."""
 
 
 class ContactRows(NamedTuple):
@@ -70,6 +77,26 @@ def contact_features(rows: ContactRows) -> np.ndarray:
     return np.concatenate(
         [np.stack(scalars, axis=1), histogram, *summary, *differences], axis=1, dtype=np.float32
     )
+
+
+def decisive_features(contact: np.ndarray, smaller_surface: np.ndarray) -> np.ndarray:
+    """Describe contacts by the few features that carry over from one volume to another.
+
+    Parameters
+    ----------
+    contact : ndarray of float64, shape (n, C)
+        Sums over the faces of each contact.
+    smaller_surface : ndarray of float64, shape (n,)
+        Faces of the smaller segment towards others.
+
+    Returns
+    -------
+    features : ndarray of float32, shape (n, 8)
+        The columns of `DECISIVE`.
+    """
+    area = contact[:, COUNT]
+    columns = [contact[:, SUM] / area, *_quantiles(contact[:, HISTOGRAM]).T, np.log(area)]
+    return np.stack([*columns, area / smaller_surface], axis=1).astype(np.float32)
 
 
 def _summaries(sums: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.contact_features import ContactRows, contact_features, smaller_first
+from napari_celis.core.contact_features import decisive_features, smaller_first
 from napari_celis.core.contacts import ContactStatistics
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -47,18 +47,15 @@ def energy_features(sums: np.ndarray) -> np.ndarray:
 class PolicyScores:
     """Scores of a policy for every action, brought up to date after every change.
 
-    Contacts of two segments are summed over all actions between them, in the order of the actions, and
-    segments over their supervoxels in theirs: the same state gives the same bits, however it was reached.
+    Contacts of two segments are summed over all actions between them, in the order of the actions: the same
+    state gives the same bits, however it was reached.
     """
 
     def __init__(self, policy: Policy, supervoxels: Supervoxels, actions: ActionTable) -> None:
         self._policy, self._supervoxels, self._actions = policy, supervoxels, actions
-        n_columns = policy.contacts.contact.shape[1]
         self.values = np.zeros(len(actions))
         """Score of every action; 0 for those inside one segment."""
-        self._contact = np.zeros((len(actions), n_columns))
-        self._low, self._high = np.zeros(len(actions)), np.zeros(len(actions))
-        self._inside = np.zeros((supervoxels.n + 1, n_columns))
+        self._contact = np.zeros_like(policy.contacts.contact)
         self._surface = np.zeros(supervoxels.n + 1)
 
     def refresh_all(self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray) -> None:
@@ -79,7 +76,7 @@ class PolicyScores:
         is_row = is_changed[segment[self._actions.u]] | is_changed[segment[self._actions.v]]
         rows = np.flatnonzero(is_row)
         self._sum_contacts(segment, rows)
-        self._sum_segments(segment, is_changed, rows)
+        self._count_surfaces(segment, is_changed, rows)
         is_row[changed_actions] = True
         self._score(segment, voxels, sums, np.flatnonzero(is_row))
 
@@ -88,16 +85,9 @@ class PolicyScores:
     ) -> np.ndarray:
         """Describe actions between different segments, float32 (n, F)."""
         ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]], axis=1)
-        both = np.stack(smaller_first(voxels, ends))
-        contacts = ContactRows(
-            self._contact[rows],
-            self._low[rows],
-            self._high[rows],
-            voxels[both],
-            self._surface[both],
-            self._inside[both],
-        )
-        return np.concatenate([contact_features(contacts), energy_features(sums[:, rows])], axis=1)
+        smaller, _ = smaller_first(voxels, ends)
+        seen = decisive_features(self._contact[rows], self._surface[smaller])
+        return np.concatenate([seen, energy_features(sums[:, rows])], axis=1)
 
     def _score(self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray, rows: np.ndarray) -> None:
         is_inside = segment[self._actions.u[rows]] == segment[self._actions.v[rows]]
@@ -113,23 +103,11 @@ class PolicyScores:
         if not len(starts):
             return
         lengths = np.diff(np.append(starts, len(rows)))
-        ordered, contacts = rows[order], self._policy.contacts
-        self._contact[ordered] = np.repeat(
-            np.add.reduceat(contacts.contact[ordered], starts), lengths, axis=0
-        )
-        self._low[ordered] = np.repeat(np.minimum.reduceat(contacts.low[ordered], starts), lengths)
-        self._high[ordered] = np.repeat(np.maximum.reduceat(contacts.high[ordered], starts), lengths)
+        ordered, contact = rows[order], self._policy.contacts.contact
+        self._contact[ordered] = np.repeat(np.add.reduceat(contact[ordered], starts), lengths, axis=0)
 
-    def _sum_segments(self, segment: np.ndarray, is_changed: np.ndarray, rows: np.ndarray) -> None:
-        """Add up what lies inside the changed segments, and their faces towards others."""
-        supervoxels = np.flatnonzero(is_changed[segment])
-        order, starts = _groups(segment[supervoxels])
-        if not len(starts):
-            return
-        ordered = supervoxels[order]
-        self._inside[segment[ordered[starts]]] = np.add.reduceat(
-            self._policy.contacts.inside[ordered], starts
-        )
+    def _count_surfaces(self, segment: np.ndarray, is_changed: np.ndarray, rows: np.ndarray) -> None:
+        """Count the faces of the changed segments towards others."""
         u, v = segment[self._actions.u[rows]], segment[self._actions.v[rows]]
         is_outside, area = u != v, self._actions.area[rows]
         ends, areas = np.concatenate([u[is_outside], v[is_outside]]), np.tile(area[is_outside], 2)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napari_celis.bench.agglomeration import N_FEATURES, STRIDES, BenchData, Figures, random_networks
-from napari_celis.core.descriptors import paper_specs
+from napari_celis.bench.agglomeration import LAYOUT_GRID, BenchData, Figures, random_networks
 from napari_celis.core.errors import CelisError
+from napari_celis.core.presets import preset_specs
 from napari_celis.core.volume import Volume
 from napari_celis.gui.display import has_display, require_qt, virtual_display
 
@@ -87,14 +87,14 @@ def _random_model() -> CelisModel:
     from napari_celis.models.affinity_base import AffinitySettings
     from napari_celis.models.checkpoint import CelisModel
 
-    specs = paper_specs(strides=STRIDES)
+    specs = preset_specs("fast")
     return CelisModel(
         affinity=build_affinity_net(AffinitySettings(width=4, levels=1, n_features=4)),
         specs=specs,
         energies=tuple(random_networks(specs)),
         voxel_size_nm=VOXEL_NM,
         thresholds={"energy": THRESHOLD},
-        layout_grid=round(N_FEATURES ** (1 / 3)),
+        layout_grid=LAYOUT_GRID,
     )
 
 

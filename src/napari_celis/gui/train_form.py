@@ -19,6 +19,7 @@ from napari_celis.core.errors import CelisError
 from napari_celis.gui.narrow_combo import NarrowCombo
 from napari_celis.gui.train_process import TrainOptions, checkpoint_of
 from napari_celis.gui.widgets import button, row
+from napari_celis.training import DEFAULT_MINUTES
 
 SUFFIX = ".safetensors"
 PRESETS = {"fast": "fast: small, for a laptop", "paper": "paper: as published, wants a GPU"}
@@ -37,7 +38,8 @@ class TrainForm(QWidget):
         self.use_supervoxels.setChecked(True)
         self.preset = NarrowCombo("Size of the energy models.", PRESETS)
         self.affinity = NarrowCombo("Kind of affinity network.", AFFINITIES)
-        self.minutes = QDoubleSpinBox(minimum=0.1, maximum=100_000, value=35, decimals=1, suffix=" min")
+        self.minutes = QDoubleSpinBox(minimum=0.1, maximum=100_000, decimals=1, suffix=" min")
+        self.minutes.setValue(DEFAULT_MINUTES)
         self.minutes.setToolTip("Time for everything, kept approximately. More is better.")
         self.seed = QSpinBox(minimum=0, maximum=2**31 - 1)
         self.seed.setToolTip("Source of every random choice: the same seed makes the same choices.")

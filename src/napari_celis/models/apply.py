@@ -24,7 +24,6 @@ from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
 from napari_celis.models.inference import predict_turned
-from napari_celis.models.policy import NetworkScorer
 
 
 def affinities_of(
@@ -118,7 +117,7 @@ def policy_of(
     if model.classifier is None:
         raise ModelError("This model has no classifier, so it knows only the policy `energy`.")
     contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
-    return Policy(NetworkScorer(model.classifier), contacts)
+    return Policy(model.classifier, contacts)
 
 
 def require_voxel_size(

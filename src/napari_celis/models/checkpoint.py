@@ -15,16 +15,19 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.errors import CelisError, ModelError
 from napari_celis.core.volume import Triple, as_triple
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
-from napari_celis.models.policy import PolicyNetwork, PolicySettings
+from napari_celis.models.policy import PolicyClassifier
 
-FORMAT = 2
+FORMAT = 3
 """Raised when a file written now could not be read by an older version."""
+OLDEST = 3
+"""Files of earlier formats hold another kind of policy, which is not read any more."""
 KEY = "napari-celis"
 
 PolicyName = Literal["energy", "learned"]
@@ -42,8 +45,8 @@ class CelisModel:
     """Voxel size of the training data."""
     thresholds: Mapping[str, float]
     """Score at which greedy agglomeration stops, for each policy that the model knows."""
-    classifier: PolicyNetwork | None = None
-    """The network of the policy `learned`."""
+    classifier: PolicyClassifier | None = None
+    """What the policy `learned` goes by."""
     policy: PolicyName = "energy"
     """How actions are ordered: `energy` is the paper, the sum of energy changes; `learned` goes by the
     classifier."""
@@ -89,7 +92,7 @@ def save_model(model: CelisModel, path: str | os.PathLike[str]) -> Path:
         tensors |= _prefixed(f"energy.{spec.name}", network)
         tensors[f"pairs.{spec.name}"] = torch.from_numpy(np.array(spec.pairs))
     if model.classifier is not None:
-        tensors |= _prefixed("policy", model.classifier)
+        tensors |= {f"policy.{name}": tensor for name, tensor in model.classifier.to_tensors().items()}
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         save_file(tensors, temporary, metadata={KEY: json.dumps(_describe(model))})
@@ -120,7 +123,7 @@ def _describe(model: CelisModel) -> dict[str, Any]:
         "voxel_size_nm": model.voxel_size_nm,
         "thresholds": dict(model.thresholds),
         "policy": model.policy,
-        "classifier": None if model.classifier is None else asdict(model.classifier.settings),
+        "has_classifier": model.classifier is not None,
         "turns": model.turns,
         "layout_grid": model.layout_grid,
         "figures": dict(model.figures),
@@ -172,6 +175,11 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) 
             f"{path} has format {described['format']}, but this version of napari-celis reads up to "
             f"{FORMAT}. Upgrade napari-celis."
         )
+    if described["format"] < OLDEST:
+        raise ModelError(
+            f"{path} has format {described['format']}, of an earlier version of napari-celis; this one reads "
+            f"{OLDEST} and later. Train the model again."
+        )
     affinity = from_tensors(_under(tensors, "affinity"), described["affinity"])
     specs, energies = [], []
     for item in described["specs"]:
@@ -184,7 +192,7 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) 
                 tensors[f"pairs.{name}"].numpy(),
                 tuple(item["region_zyx"]),
                 tuple(item["stride_zyx"]),
-                float(item.get("share", 1.0)),
+                float(item["share"]),
             )
         )
         network = EnergyNetwork(EnergySettings(**item["energy"]))
@@ -196,25 +204,23 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) 
         energies=tuple(energies),
         voxel_size_nm=as_triple(described["voxel_size_nm"]),
         thresholds={str(name): float(value) for name, value in described["thresholds"].items()},
-        classifier=_rebuild_classifier(described["classifier"], tensors),
+        classifier=PolicyClassifier.from_tensors(_under(tensors, "policy"))
+        if described["has_classifier"]
+        else None,
         policy=described["policy"],
-        turns=int(described.get("turns", 1)),
+        turns=int(described["turns"]),
         layout_grid=int(described["layout_grid"]),
         figures=dict(described["figures"]),
         attribution=str(described["attribution"]),
     )
+    if model.classifier is not None and model.classifier.n_features != len(DECISIVE) + len(specs):
+        raise ModelError(
+            f"{path} is damaged: its policy looks at {model.classifier.n_features} features, but there are "
+            f"{len(DECISIVE) + len(specs)}."
+        )
     if model.policy not in model.policies or set(model.policies) - set(model.thresholds):
         raise ModelError(f"{path} asks for the policy {model.policy!r}, which this version does not know.")
     return model
-
-
-def _rebuild_classifier(settings: dict[str, Any] | None, tensors: dict[str, Tensor]) -> PolicyNetwork | None:
-    """Turn the classifier's settings and tensors back into a network, if there is one."""
-    if settings is None:
-        return None
-    classifier = PolicyNetwork(PolicySettings(**settings))
-    classifier.load_state_dict(_under(tensors, "policy"))
-    return classifier.eval()
 
 
 def _prefixed(prefix: str, network: nn.Module) -> dict[str, Tensor]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-Preset = Literal["fast", "paper"]
+from napari_celis.core.presets import Preset
 
 
 @dataclass(frozen=True)

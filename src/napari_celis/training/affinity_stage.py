@@ -88,8 +88,8 @@ def cross_fitted_affinities(
     """Predict each of two slabs with a network that was trained on the other one, float32 (3, Z, Y, X)."""
     kept = bench.load("affinities")
     if kept is not None:
-        found: np.ndarray = kept[0]["affinities"].numpy().astype(np.float32)
-        return found
+        whole: np.ndarray = kept[0]["affinities"].numpy().astype(np.float32)
+        return whole
     affinities = np.empty((3, *image.shape), dtype=np.float16)
     for place, part in enumerate(bounds):
         other = bounds[1 - place]
@@ -98,7 +98,10 @@ def cross_fitted_affinities(
             seed=seed, device=device,
         )  # fmt: skip
         net = yield from within(records, place / 2, (place + 1) / 2)
-        affinities[:, part] = predict_turned(net, image, AVERAGED_TURNS)[:, part]
+        begin = max(0, part.start - net.halo_zyx[0])
+        around = slice(begin, part.stop + net.halo_zyx[0])
+        found = predict_turned(net, image[around], AVERAGED_TURNS)
+        affinities[:, part] = found[:, part.start - begin : part.stop - begin]
     # Half precision before and after an interruption, so that both go on from the same numbers.
     bench.keep("affinities", {"affinities": torch.from_numpy(affinities)}, {})
     return affinities.astype(np.float32)

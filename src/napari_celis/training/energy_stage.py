@@ -11,7 +11,8 @@ import torch
 
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.parallel import Pool
-from napari_celis.models.energy import EnergyNetwork, Preset, preset_settings
+from napari_celis.core.presets import Preset
+from napari_celis.models.energy import EnergyNetwork, preset_settings
 from napari_celis.models.features import CentreFeatures
 from napari_celis.training.energy import EnergyRecord, EnergyTraining, train_energy
 from napari_celis.training.examples import Examples, join_examples, sample_examples

@@ -1,4 +1,4 @@
-"""Train the learned policy on the states that the agglomerator visits."""
+"""Fit the learned policy to the states that the agglomerator visits."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch.nn import functional
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import Overlaps, RunningOverlaps
-from napari_celis.models.policy import PolicyNetwork, PolicySettings, spread
-from napari_celis.training.records import Records, TrainRecord
+from napari_celis.models.policy import PolicyClassifier
+from napari_celis.training.logistic import fit_logistic
 
+RIDGE = 0.01
+"""Penalty on squared coefficients: with a tenth of it the result hangs on single examples."""
 HIGHEST_SCORE = 3.0
 """Log-odds up to which single decisions are asked for; beyond, whole states are enough."""
 
@@ -128,68 +129,31 @@ def visit(
     return PolicyExamples.join(examples).known()
 
 
-@dataclass(frozen=True)
-class PolicyTraining:
-    """How the classifier is trained."""
+def fit_classifier(examples: PolicyExamples, power: float) -> PolicyClassifier:
+    """Fit log-odds of "wrong" to examples.
 
-    power: float = 0.5
-    """Examples weigh |change of error| to this power."""
-    epochs: int = 30
-    steps: int = 1200
-    """Many examples get fewer epochs, so that there are no more steps than this."""
-    batch: int = 512
-    learning_rate: float = 2e-3
-    weight_decay: float = 1e-3
-    seed: int = 0
-
-
-def train_policy(examples: PolicyExamples, settings: PolicyTraining | None = None) -> Records[PolicyNetwork]:
-    """Fit a classifier; `network = yield from train_policy(...)` gets the result.
+    Coefficients keep the sign that makes sense: a better contact never speaks against a merge, and neither
+    does a falling energy. Together with the penalty this leaves little room to learn a small volume by heart.
 
     Parameters
     ----------
     examples : PolicyExamples
         From `state_examples` and `visit`.
-    settings : PolicyTraining, optional
-        How.
+    power : float
+        Examples weigh |change of error| to this power.
     """
-    settings = settings or PolicyTraining()
     is_wrong = examples.change > 0
     if is_wrong.all() or not is_wrong.any():
         raise TrainingError(
             f"All {len(is_wrong):,} merges that came up are {'wrong' if is_wrong.any() else 'right'}, so a "
             "policy cannot learn to tell them apart. Give a larger volume with more than one object."
         )
-    torch.manual_seed(settings.seed)
-    rng = np.random.default_rng(settings.seed)
-    network = PolicyNetwork(PolicySettings(examples.features.shape[1]))
-    network.set_knots(examples.features)
-    weight = np.abs(examples.change) ** settings.power
-    rows = torch.from_numpy(spread(examples.features, network.knots.numpy()).astype(np.float32))
-    target = torch.from_numpy(is_wrong.astype(np.float32))
-    weights = torch.from_numpy((weight / weight.mean()).astype(np.float32))
-    optimiser = torch.optim.AdamW(
-        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+    features = examples.features.astype(np.float64)
+    mean, scale = features.mean(axis=0), features.std(axis=0)
+    scale[scale == 0] = 1.0
+    n_specs = features.shape[1] - len(DECISIVE)
+    signs = [*(sign for _, sign in DECISIVE), *([1] * n_specs)]
+    weights, constant = fit_logistic(
+        (features - mean) / scale, is_wrong, np.abs(examples.change) ** power, signs, RIDGE
     )
-    n_batches = max(1, len(target) // settings.batch)
-    n_epochs = max(1, min(settings.epochs, settings.steps // n_batches))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, settings.learning_rate, total_steps=n_epochs * n_batches
-    )
-    network.train()
-    for epoch in range(n_epochs):
-        losses = []
-        for chosen in np.array_split(rng.permutation(len(target)), n_batches):
-            own = torch.from_numpy(chosen)
-            odds = network(rows[own])
-            each = functional.binary_cross_entropy_with_logits(
-                odds, target[own].expand_as(odds), reduction="none"
-            )
-            loss = (each * weights[own]).mean()
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-            schedule.step()
-            losses.append(float(loss.detach()))
-        yield TrainRecord("policy", (epoch + 1) / n_epochs, {"loss": float(np.mean(losses))})
-    return network.eval()
+    return PolicyClassifier(mean, scale, weights, np.array([constant]))

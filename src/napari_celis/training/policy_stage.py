@@ -14,18 +14,17 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.policy import Policy, Scorer
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.evaluator import NetworkEnergy
-from napari_celis.models.policy import NetworkScorer, PolicyNetwork
+from napari_celis.models.policy import PolicyClassifier
 from napari_celis.training.energy_stage import LAYOUT_GRID
 from napari_celis.training.folds import Slab
 from napari_celis.training.policy import (
     PolicyExamples,
-    PolicyTraining,
     TruthAlong,
+    fit_classifier,
     state_examples,
-    train_policy,
     visit,
 )
-from napari_celis.training.records import Records, TrainRecord, within
+from napari_celis.training.records import Records, TrainRecord
 from napari_celis.training.threshold import Curve, best_threshold, run_curve
 
 HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
@@ -94,8 +93,8 @@ class Judged:
 
 
 def fit_policy(
-    judged: tuple[Judged, Judged], settings: PolicyTraining, most: int, *, along_runs: bool
-) -> Records[tuple[PolicyNetwork, list[Scorer]]]:
+    judged: tuple[Judged, Judged], power: float, most: int, *, along_runs: bool
+) -> Records[tuple[PolicyClassifier, list[PolicyClassifier]]]:
     """Learn from the first state of both slabs, and if wanted along two agglomerations of each.
 
     Each slab is agglomerated by the policy of the other one, as a new volume would be: first the truth
@@ -103,33 +102,25 @@ def fit_policy(
 
     Returns
     -------
-    network : PolicyNetwork
+    classifier : PolicyClassifier
         Of both slabs.
-    scorers : list of Scorer
+    own : list of PolicyClassifier
         Of each slab alone.
     """
+    yield TrainRecord("policy", 0.0)
     examples = [[one.first_examples()] for one in judged]
     for place, own_mistakes in enumerate((False, True) if along_runs else ()):
-        scorers = yield from _scorers(examples, settings, 0.4 * place)
+        own = _of_each(examples, power)
         for fold, one in enumerate(judged):
             yield TrainRecord("policy", 0.4 * place + 0.1 + 0.15 * fold)
-            examples[fold].append(one.visited(scorers[1 - fold], own_mistakes=own_mistakes, most=most))
-    scorers = yield from _scorers(examples, settings, 0.8)
+            examples[fold].append(one.visited(own[1 - fold], own_mistakes=own_mistakes, most=most))
     everything = PolicyExamples.join(examples[0] + examples[1])
-    network = yield from within(train_policy(everything, settings), 0.9, 1.0)
-    return network, scorers
+    return fit_classifier(everything, power), _of_each(examples, power)
 
 
-def _scorers(
-    examples: Sequence[Sequence[PolicyExamples]], settings: PolicyTraining, begin: float
-) -> Records[list[Scorer]]:
-    """Train one classifier per slab."""
-    scorers: list[Scorer] = []
-    for fold, own in enumerate(examples):
-        low = begin + 0.05 * fold
-        network = yield from within(train_policy(PolicyExamples.join(own), settings), low, low + 0.05)
-        scorers.append(NetworkScorer(network))
-    return scorers
+def _of_each(examples: Sequence[Sequence[PolicyExamples]], power: float) -> list[PolicyClassifier]:
+    """Fit one classifier per slab."""
+    return [fit_classifier(PolicyExamples.join(own), power) for own in examples]
 
 
 def choose_threshold(

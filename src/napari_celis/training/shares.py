@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
+
+from napari_celis.training.logistic import fit_logistic
 
 SMALLEST = 1e-6
 """Share of the largest that every spec keeps: the policy looks at each of them, whatever its scale."""
@@ -36,23 +37,12 @@ def fit_shares(changes: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> n
     is_known = change != 0
     rows, is_wrong = rows[is_known], change[is_known] > 0
     weights = np.abs(change[is_known]) ** POWER
-    weights /= weights.sum()
-    scale = np.sqrt(weights @ rows**2)
+    scale = np.sqrt(weights @ rows**2 / weights.sum())
     scale[scale == 0] = 1.0
     rows = rows / scale
-    sign = np.where(is_wrong, -1.0, 1.0)
-
-    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        margin = sign * (rows @ parameters[:-1] + parameters[-1])
-        slope = weights * sign / (1.0 + np.exp(-np.clip(margin, -500, 500)))
-        return float(weights @ np.logaddexp(0.0, margin)), np.append(slope @ rows, slope.sum())
-
     n_specs = rows.shape[1]
-    found = minimize(
-        loss, np.append(np.ones(n_specs), 0.0), jac=True, method="L-BFGS-B",
-        bounds=[(0.0, None)] * n_specs + [(None, None)],
-    )  # fmt: skip
-    shares = found.x[:-1] / scale
+    coefficients, _ = fit_logistic(rows, is_wrong, weights, [1] * n_specs)
+    shares = coefficients / scale
     if not shares.sum() > 0:
         return np.ones(n_specs)
     shares = np.maximum(shares, SMALLEST * shares.max())
