@@ -26,18 +26,30 @@ class ToyScorer:
         return np.tanh(features.astype(np.float64) @ weights / features.shape[1])
 
 
-def make(labels, specs, energy, seed=0):
+class ToySum:
+    """A constant and a weighted sum."""
+
+    def parts(self, features):
+        return features.astype(np.float64) * np.cos(1.0 + np.arange(features.shape[1]))
+
+    def scores(self, features):
+        return self.parts(features).sum(axis=1) + 0.25
+
+
+def make(labels, specs, energy, seed=0, scorer=None):
     supervoxels = Supervoxels.from_labels(labels)
     affinities = np.random.default_rng(seed).random((3, *labels.shape)).astype(np.float32)
     contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
-    agglomerator = Agglomerator(supervoxels, specs, energy, policy=Policy(ToyScorer(), contacts), threads=1)
+    agglomerator = Agglomerator(
+        supervoxels, specs, energy, policy=Policy(scorer or ToyScorer(), contacts), threads=1
+    )
     return agglomerator, affinities
 
 
-def small():
+def small(scorer=None):
     labels = random_labels(np.random.default_rng(1), (8, 9, 10), 12, 0.05)
     spec = sample_spec("one", "pairwise", (3, 3, 3), rng=np.random.default_rng(2), k=20, region_zyx=(5, 5, 5))
-    return make(labels, (spec,), ToyEnergy(labels.shape, (spec,)))
+    return make(labels, (spec,), ToyEnergy(labels.shape, (spec,)), scorer=scorer)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -97,6 +109,30 @@ def test_a_wrong_state_is_not_hidden():
         near = np.flatnonzero((ends == merged).any(axis=0) & (ends[0] != ends[1]))
         wanted = np.array([policy_features(agglomerator, affinities, row) for row in near])
         assert (np.abs(before[near] - wanted) > 1e-3).any(axis=1).any()
+
+
+def test_the_parts_of_a_score_add_up_to_it():
+    agglomerator, _ = small(ToySum())
+    with agglomerator:
+        for _ in range(3):
+            agglomerator.step(threshold=np.inf)
+        between = np.flatnonzero(agglomerator.available())
+        inside = np.setdiff1d(np.arange(len(agglomerator.actions)), between)
+        features = agglomerator.policy_features(between)
+        for row, seen in zip(between, features, strict=True):
+            parts = agglomerator.score_parts(int(row))
+            assert list(parts) == ["affinity", "area", "enclosed", "ΔE one", "always"]
+            assert_allclose(sum(parts.values()), agglomerator.scores()[row], atol=1e-12)
+            assert_allclose(parts["area"], seen[6] * np.cos(7.0), rtol=1e-6)
+            assert_allclose(parts["always"], 0.25, atol=1e-9)
+        assert agglomerator.score_parts(int(inside[0])) == {}
+
+
+def test_a_score_that_is_no_sum_has_one_part():
+    agglomerator, _ = small()
+    with agglomerator:
+        row = int(np.flatnonzero(agglomerator.available())[0])
+        assert agglomerator.score_parts(row) == {"classifier": agglomerator.scores()[row]}
 
 
 def test_without_a_policy_there_is_nothing_to_see():

@@ -64,14 +64,14 @@ def test_policy_decides_scores_threshold_and_command(qtbot, workspace, model):
     assert "--policy learned --threshold 2.25" in workspace.command()
     assert not np.allclose(engine.snapshot.scores, engine.agglomerator.energy_changes())
 
-    # The inspector shows both: what the classifier says, and the energies it goes by.
+    # The inspector shows what the policy says, and what it makes of contact and energies.
     deciding = inspector.deciding
     deciding.inspect(5)
     qtbot.waitUntil(lambda: bool(deciding.parts))
-    change = engine.agglomerator.energy_changes()[5]
     assert inspector.score.text() == signed(engine.snapshot.scores[5])
     assert "log-odds that this merge is wrong" in inspector.meaning.text()
-    assert f"{signed(change)} in all" in inspector.meaning.text()
+    assert list(deciding.parts) == ["affinity", "area", "enclosed", "ΔE small", "always"]
+    assert sum(deciding.parts.values()) == pytest.approx(engine.snapshot.scores[5])
     assert not inspector.meaning.isHidden()
     parts = parts_of_all(engine.agglomerator, with_sum=True)
     assert list(parts) == [ENERGY_CHANGE, "small"]

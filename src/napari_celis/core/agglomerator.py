@@ -148,6 +148,16 @@ class Agglomerator:
         with self._lock:
             return {s.table.tiling.spec.name: float(self._state.sums[s.index, action, 0]) for s in self.specs}
 
+    def score_parts(self, action: int) -> dict[str, float]:
+        """Say what the score of one action consists of; the parts add up to it.
+
+        Ordered by energy, the energy change by spec; with a policy that is a sum, what it makes of contact and
+        energies, and what holds for every merge. An action inside one segment has no parts then.
+        """
+        self._require_action(action)
+        with self._lock:
+            return self._state.score_parts(action)
+
     def scores_by_centre(self, action: int) -> tuple[CentreChanges, ...]:
         """Split the energy change of one action by centre, per spec."""
         self._require_action(action)

@@ -9,13 +9,25 @@ import numpy as np
 from napari_celis.core.contacts import BIN_EDGES, COUNT, HISTOGRAM, SQUARES, SUM
 
 QUANTILES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
-DECISIVE: tuple[tuple[str, int], ...] = (
-    ("mean affinity", -1),
-    *((f"{quantile:.0%} quantile of the affinities", -1) for quantile in QUANTILES),
-    ("logarithm of the area", 0),
-    ("share of the smaller surface", -1),
+
+
+class Decisive(NamedTuple):
+    """One feature that a policy sees of a contact."""
+
+    name: str
+    sign: int
+    """-1 if more of it can only speak for a merge, 0 if nobody knows."""
+    part: str
+    """What it is called, together with others, where a score is explained."""
+
+
+DECISIVE = (
+    Decisive("mean affinity", -1, "affinity"),
+    *(Decisive(f"{quantile:.0%} quantile of the affinities", -1, "affinity") for quantile in QUANTILES),
+    Decisive("logarithm of the area", 0, "area"),
+    Decisive("share of the smaller surface", -1, "enclosed"),
 )
-"""What a policy sees of a contact, and whether more of it can only speak against a mistake (-1)."""
+"""The columns of `decisive_features`."""
 
 
 class ContactRows(NamedTuple):

@@ -6,13 +6,14 @@ merge to merge, so its scores can be taken back and computed anew like the energ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.contact_features import decisive_features, smaller_first
+from napari_celis.core.contact_features import DECISIVE, decisive_features, smaller_first
 from napari_celis.core.contacts import ContactStatistics
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -22,6 +23,14 @@ class Scorer(Protocol):
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """Score actions by their features, float32 (n, F); lower is better, float64 (n,)."""
+
+
+@runtime_checkable
+class AdditiveScorer(Scorer, Protocol):
+    """A scorer whose scores are a constant and what each feature adds to it."""
+
+    def parts(self, features: np.ndarray) -> np.ndarray:
+        """What each feature adds, float64 (n, F)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +53,33 @@ def energy_features(sums: np.ndarray) -> np.ndarray:
     return mean.T.astype(np.float32)
 
 
+def score_parts(scorer: Scorer, features: np.ndarray, spec_names: Sequence[str]) -> dict[str, float]:
+    """Say what a score consists of: the contact, the energies, and what holds for every merge.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        What gives the score; one that is not a sum has a single part.
+    features : ndarray of float32, shape (F,)
+        Of one action.
+    spec_names : sequence of str
+        What to call the energies.
+
+    Returns
+    -------
+    parts : dict of str to float
+        They add up to the score.
+    """
+    score = float(scorer.scores(features[None])[0])
+    if not isinstance(scorer, AdditiveScorer):
+        return {"classifier": score}
+    found: dict[str, float] = {}
+    names = [*(feature.part for feature in DECISIVE), *(f"ΔE {name}" for name in spec_names)]
+    for name, value in zip(names, scorer.parts(features[None])[0].tolist(), strict=True):
+        found[name] = found.get(name, 0.0) + value
+    return {**found, "always": score - sum(found.values())}
+
+
 class PolicyScores:
     """Scores of a policy for every action, brought up to date after every change.
 
@@ -52,7 +88,7 @@ class PolicyScores:
     """
 
     def __init__(self, policy: Policy, supervoxels: Supervoxels, actions: ActionTable) -> None:
-        self._policy, self._supervoxels, self._actions = policy, supervoxels, actions
+        self.policy, self._supervoxels, self._actions = policy, supervoxels, actions
         self.values = np.zeros(len(actions))
         """Score of every action; 0 for those inside one segment."""
         self._contact = np.zeros_like(policy.contacts.contact)
@@ -94,7 +130,7 @@ class PolicyScores:
         self.values[rows[is_inside]] = 0.0
         between = rows[~is_inside]
         if len(between):
-            self.values[between] = self._policy.scorer.scores(self.features(segment, voxels, sums, between))
+            self.values[between] = self.policy.scorer.scores(self.features(segment, voxels, sums, between))
 
     def _sum_contacts(self, segment: np.ndarray, rows: np.ndarray) -> None:
         """Add up the contacts of all actions between the same two segments."""
@@ -103,7 +139,7 @@ class PolicyScores:
         if not len(starts):
             return
         lengths = np.diff(np.append(starts, len(rows)))
-        ordered, contact = rows[order], self._policy.contacts.contact
+        ordered, contact = rows[order], self.policy.contacts.contact
         self._contact[ordered] = np.repeat(np.add.reduceat(contact[ordered], starts), lengths, axis=0)
 
     def _count_surfaces(self, segment: np.ndarray, is_changed: np.ndarray, rows: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from napari_celis.core.energy import Energy
 from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import Replaced
 from napari_celis.core.parallel import Pool
-from napari_celis.core.policy import Policy, PolicyScores
+from napari_celis.core.policy import Policy, PolicyScores, score_parts
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.regions import fill, tile
 from napari_celis.core.scores import N_COLUMNS, Change, Counters, SeenRows, SpecScores
@@ -134,6 +134,16 @@ class AgglomerationState:
         if self.policy_scores is None:
             raise ActionError("This agglomeration goes by energy alone; no policy has features.")
         return self.policy_scores.features(self.segment, self.voxels, self.sums, actions)
+
+    def score_parts(self, action: int) -> dict[str, float]:
+        """Split the score of one action; see `Agglomerator.score_parts`."""
+        names = [scores.table.tiling.spec.name for scores in self.specs]
+        if self.policy_scores is None:
+            return dict(zip(names, self.sums[:, action, 0].tolist(), strict=True))
+        if self.segment[self.actions.u[action]] == self.segment[self.actions.v[action]]:
+            return {}
+        features = self.policy_features(np.array([action]))[0]
+        return score_parts(self.policy_scores.policy.scorer, features, names)
 
     def available(self) -> np.ndarray:
         """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart.

@@ -14,7 +14,15 @@ from napari_celis.gui.widgets import button, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
 NOTHING = "Choose a row, press N for the next doubtful merge, or click two segments in the canvas."
-LEARNED = "Learned policy: log-odds that this merge is wrong. The bars are energy changes, {} in all."
+LEARNED = "Learned policy: log-odds that this merge is wrong. The bars add up to it."
+TIPS = {
+    "energy": "Energy change of the merge by descriptor spec: below zero speaks for it.",
+    "learned": (
+        "What adds to the score: the affinities across the contact, its area, how much of the smaller "
+        "segment it encloses, the mean energy change by descriptor spec, and what holds for every merge. "
+        "Below zero speaks for the merge."
+    ),
+}
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
 
 
@@ -27,7 +35,6 @@ class PartBars(QWidget):
         super().__init__(parent)
         self.parts: dict[str, float] = {}
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setToolTip("Energy change of the merge by descriptor spec: below zero speaks for it.")
 
     def show_parts(self, parts: dict[str, float]) -> None:
         """Show other parts."""
@@ -139,7 +146,8 @@ class Inspector(QWidget):
         self.verdict.setText(self._verdict_text())
         self.parts.setVisible(score is not None)
         self.meaning.setVisible(score is not None and self.workspace.run_policy == "learned")
-        self.meaning.setText(LEARNED.format(signed(sum(deciding.parts.values()))))
+        self.meaning.setText(LEARNED)
+        self.parts.setToolTip(TIPS[self.workspace.run_policy])
         self.parts.show_parts(deciding.parts)
         self._decide.setVisible(not is_cut)
         self._confirm.setVisible(is_cut)

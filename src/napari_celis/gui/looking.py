@@ -37,7 +37,7 @@ class Looking(QObject):
         self.action = -1
         """Row of the action between the two selected segments, -1 if there is none."""
         self.parts: dict[str, float] = {}
-        """Energy change of the action by descriptor spec."""
+        """What the score of the action consists of."""
         self.centres: tuple[CentreChanges, ...] = ()
         """Energy change of the action by centre, if `wants_centres`."""
         self.plan: CutPlan | None = None
@@ -172,7 +172,7 @@ class Looking(QObject):
         if action >= 0 and self.engine is not None:
             self._asked = (action, float(self.snapshot.scores[action]))
             self.engine.ask(
-                lambda a: a.scores_by_spec(action), lambda parts: self._on_parts(action, parts), key="parts"
+                lambda a: a.score_parts(action), lambda parts: self._on_parts(action, parts), key="parts"
             )
             if self.wants_centres:
                 self.engine.ask(

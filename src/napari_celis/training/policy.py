@@ -152,7 +152,7 @@ def fit_classifier(examples: PolicyExamples, power: float) -> PolicyClassifier:
     mean, scale = features.mean(axis=0), features.std(axis=0)
     scale[scale == 0] = 1.0
     n_specs = features.shape[1] - len(DECISIVE)
-    signs = [*(sign for _, sign in DECISIVE), *([1] * n_specs)]
+    signs = [*(feature.sign for feature in DECISIVE), *([1] * n_specs)]
     weights, constant = fit_logistic(
         (features - mean) / scale, is_wrong, np.abs(examples.change) ** power, signs, RIDGE
     )
