@@ -151,8 +151,8 @@ class Agglomerator:
     def score_parts(self, action: int) -> dict[str, float]:
         """Say what the score of one action consists of; the parts add up to it.
 
-        Ordered by energy, the energy change by spec; with a policy that is a sum, what it makes of contact and
-        energies, and what holds for every merge. An action inside one segment has no parts then.
+        Ordered by energy, the energy change by spec. With a policy that is a sum, what it makes of contact
+        and energies, and what holds for every merge; an action inside one segment then has no parts.
         """
         self._require_action(action)
         with self._lock:

@@ -1,0 +1,196 @@
+"""Compare what a policy may look at, on half slabs that neither it nor the affinity network has seen.
+
+    python benchmarks/accuracy/policies.py VOLUME.h5 FOLD MODEL.safetensors [FOLD MODEL …] [--json FILE]
+
+Takes the affinities that `run.py` left beside each model: both slabs of the fold's training block, each by a
+network that was trained on the other. Each slab is cut in half, along y and along x; what is fitted on one
+half of both slabs is judged on the other. Every policy is fitted anew on resampled examples, because on so
+few bodies a single fit is luck. Energies are left out, so that this takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from folds import AnnotatedVolume, Block
+from napari_celis.baselines.contraction import Contraction
+from napari_celis.baselines.forest import ForestSettings, learn
+from napari_celis.baselines.judge import ALL, INSIDE, Judge
+from napari_celis.baselines.problem import Problem
+from napari_celis.baselines.simple import MeanAffinity, Oracle
+from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
+from napari_celis.core.contact_features import DECISIVE, decisive_features, smaller_first
+from napari_celis.core.expert import overlap
+from napari_celis.models.policy import PolicyClassifier
+from napari_celis.training.folds import slab_bounds
+from napari_celis.training.logistic import fit_logistic
+from napari_celis.training.policy import RIDGE
+
+GAP = 6
+"""Voxels between two halves."""
+RESAMPLED = 5
+POWER = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """What is learned from, and what is judged."""
+
+    fit: list[Problem]
+    judged: list[tuple[Problem, Judge]]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A logistic regression over some columns of the decisive features."""
+
+    columns: tuple[int, ...]
+    ridge: float = RIDGE
+    has_signs: bool = True
+    power: float = POWER
+    is_tuned: bool = False
+    """Whether it stops where the halves it was fitted on have the lowest error, instead of at even odds."""
+
+
+CONTACT = tuple(range(len(DECISIVE)))
+VARIANTS = {
+    "mean affinity": Variant((0,)),
+    "and quantiles": Variant(CONTACT[:6]),
+    "and area and enclosure (what is used)": Variant(CONTACT),
+    "without a penalty": Variant(CONTACT, ridge=0.0),
+    "with coefficients of any sign": Variant(CONTACT, has_signs=False),
+    "all examples alike": Variant(CONTACT, power=0.0),
+    "examples by their whole change of error": Variant(CONTACT, power=1.0),
+    "stopping at the lowest error": Variant(CONTACT, is_tuned=True),
+}
+
+
+def cut(block: Block, affinities: np.ndarray) -> Iterator[Halves]:
+    """Cut both slabs of a block in half, in every way."""
+    for axis, low in product((1, 2), (True, False)):
+        size = block.image.shape[axis]
+        first, second = slice(0, size // 2 - GAP // 2), slice(size // 2 + GAP // 2, None)
+        fit, judged = (first, second) if low else (second, first)
+        pieces = [
+            [_piece(block, affinities, slab, axis, part) for slab in slab_bounds(len(block.image))]
+            for part in (fit, judged)
+        ]
+        yield Halves(pieces[0], [(one, Judge(one.known_truth(), 2)) for one in pieces[1]])
+
+
+def _piece(block: Block, affinities: np.ndarray, slab: slice, axis: int, part: slice) -> Problem:
+    where = (slab, part, slice(None)) if axis == 1 else (slab, slice(None), part)
+    supervoxels, truth = (np.ascontiguousarray(a[where]) for a in (block.supervoxels, block.truth))
+    return Problem.from_labels(
+        supervoxels, np.ascontiguousarray(affinities[(slice(None), *where)]), truth=truth
+    )
+
+
+def features_of(state: Contraction, rows: np.ndarray) -> np.ndarray:
+    """Describe contacts as the policy does."""
+    smaller, _ = smaller_first(state.size, state.ends[rows])
+    return decisive_features(state.contact[rows], state.surface[smaller])
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Scores the contacts of a contraction."""
+
+    classifier: PolicyClassifier
+    columns: tuple[int, ...]
+    needs_segments: bool = True
+
+    def scores(self, state: Contraction, rows: np.ndarray) -> np.ndarray:
+        """Return log-odds of "wrong"."""
+        return self.classifier.scores(features_of(state, rows)[:, self.columns])
+
+
+def examples(problems: Sequence[Problem]) -> tuple[np.ndarray, np.ndarray]:
+    """Describe all actions before anything is merged, and what they do to the error."""
+    features, changes = [], []
+    for problem in problems:
+        change = overlap(problem.supervoxels, problem.known_truth()).changes(
+            problem.actions.u, problem.actions.v
+        )
+        rows = np.flatnonzero(change)
+        features.append(features_of(Contraction(problem), rows))
+        changes.append(change[rows])
+    return np.concatenate(features), np.concatenate(changes)
+
+
+def fit(variant: Variant, features: np.ndarray, change: np.ndarray) -> Scorer:
+    """Fit one variant."""
+    rows = features[:, variant.columns].astype(np.float64)
+    mean, scale = rows.mean(axis=0), rows.std(axis=0)
+    signs = [DECISIVE[column].sign * variant.has_signs for column in variant.columns]
+    weights, constant = fit_logistic(
+        (rows - mean) / scale, change > 0, np.abs(change) ** variant.power, signs, variant.ridge
+    )
+    return Scorer(PolicyClassifier(mean, scale, weights, np.array([constant])), variant.columns)
+
+
+def errors(runs: Sequence[Hierarchy], judged: Sequence[tuple[Problem, Judge]], stop: float) -> np.ndarray:
+    """VI at a threshold, then the lowest at any; all voxels and inside, (n, 4)."""
+    found = []
+    for run, (_, judge) in zip(runs, judged, strict=True):
+        there, anywhere = (run.errors(at, judge) for at in (np.array([stop]), run.candidates))
+        found.append([e[kind].vi.min() for e in (there, anywhere) for kind in (ALL, INSIDE)])
+    return np.array(found)
+
+
+def judge_all(halves: Halves) -> dict[str, np.ndarray]:
+    """Judge every variant and the methods it is compared with."""
+    problems = [problem for problem, _ in halves.judged]
+    fitted = [Judge(problem.known_truth()) for problem in halves.fit]
+
+    def tuned(scorer: Scorer | MeanAffinity) -> float:
+        return tune([(agglomerate(p, scorer), own) for p, own in zip(halves.fit, fitted, strict=True)])
+
+    mean, forest = MeanAffinity(), learn(halves.fit, ForestSettings())
+    results = {
+        "oracle": errors([Oracle().sweep(p) for p in problems], halves.judged, 0.0),
+        "mean affinity, tuned": errors([mean.sweep(p) for p in problems], halves.judged, tuned(mean)),
+        "forest at even odds": errors([agglomerate(p, forest) for p in problems], halves.judged, 0.5),
+    }
+    features, change = examples(halves.fit)
+    for name, variant in VARIANTS.items():
+        rows = []
+        for seed in range(RESAMPLED):
+            chosen = np.random.default_rng(seed).integers(len(change), size=len(change))
+            scorer = fit(variant, features[chosen], change[chosen])
+            stop = tuned(scorer) if variant.is_tuned else 0.0
+            rows.append(errors([agglomerate(p, scorer) for p in problems], halves.judged, stop))
+        results[name] = np.concatenate(rows)
+    return results
+
+
+def main() -> None:
+    """Print the mean over all folds, halves and fits."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("volume", type=Path)
+    parser.add_argument("trained", nargs="+", help="name of a fold, and its model, in turn")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    volume = AnnotatedVolume.read(arguments.volume)
+    found: dict[str, list[np.ndarray]] = {}
+    for fold, model in zip(arguments.trained[::2], arguments.trained[1::2], strict=True):
+        block, _ = volume.fold(fold)
+        for halves in cut(block, np.load(Path(model).with_suffix(".npy"))):
+            for name, rows in judge_all(halves).items():
+                found.setdefault(name, []).append(rows)
+    means = {name: np.concatenate(rows).mean(axis=0).round(4).tolist() for name, rows in found.items()}
+    for name, (vi, inside, best, best_inside) in means.items():
+        print(f"{name:<42}{vi:.3f} / {inside:.3f}   best threshold {best:.3f} / {best_inside:.3f}")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(means, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
