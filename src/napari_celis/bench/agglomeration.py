@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 Figures = dict[str, float]
 
-LAYOUT_GRID = 5
-"""Points per axis of the layout features, as in trained models."""
 COUNTED_EDGE = 100
 SMALL_EDGE = 64
 
@@ -48,7 +46,7 @@ def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[Ener
     import torch
 
     from napari_celis.models.energy import EnergyNetwork, preset_settings
-    from napari_celis.models.features import grid_offsets
+    from napari_celis.models.features import LAYOUT_GRID, grid_offsets
 
     torch.manual_seed(seed)
     networks = []

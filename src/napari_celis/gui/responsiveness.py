@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napari_celis.bench.agglomeration import LAYOUT_GRID, BenchData, Figures, random_networks
+from napari_celis.bench.agglomeration import BenchData, Figures, random_networks
 from napari_celis.core.errors import CelisError
 from napari_celis.core.presets import preset_specs
 from napari_celis.core.volume import Volume
@@ -94,7 +94,6 @@ def _random_model() -> CelisModel:
         energies=tuple(random_networks(specs)),
         voxel_size_nm=VOXEL_NM,
         thresholds={"energy": THRESHOLD},
-        layout_grid=LAYOUT_GRID,
     )
 
 

@@ -22,6 +22,7 @@ from napari_celis.core.volume import Triple, as_triple
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
 
 FORMAT = 3
@@ -52,7 +53,7 @@ class CelisModel:
     classifier."""
     turns: int = 1
     """Symmetries of the image over which affinities are averaged, as they were in training."""
-    layout_grid: int = 5
+    layout_grid: int = LAYOUT_GRID
     """Points per axis of the grid on which the interior probability around a centre is a feature."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """What training measured, plain numbers and lists."""

@@ -16,6 +16,9 @@ import numpy as np
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.models import kernels
 
+LAYOUT_GRID = 5
+"""Points per axis of the layout, unless a model says otherwise."""
+
 
 @dataclass(frozen=True, eq=False)
 class CentreFeatures:

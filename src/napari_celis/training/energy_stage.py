@@ -13,14 +13,12 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.parallel import Pool
 from napari_celis.core.presets import Preset
 from napari_celis.models.energy import EnergyNetwork, preset_settings
-from napari_celis.models.features import CentreFeatures
+from napari_celis.models.features import LAYOUT_GRID, CentreFeatures
 from napari_celis.training.energy import EnergyRecord, EnergyTraining, train_energy
 from napari_celis.training.examples import Examples, join_examples, sample_examples
 from napari_celis.training.folds import Scene
 from napari_celis.training.records import Records, TrainRecord
 from napari_celis.training.workbench import Workbench
-
-LAYOUT_GRID = 5
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,11 @@ from napari_celis.models.affinity_base import Preset as AffinityPreset
 from napari_celis.models.apply import supervoxels_of
 from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
+from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.training import DEFAULT_MINUTES
 from napari_celis.training.affinity_settings import affinity_training
 from napari_celis.training.affinity_stage import AVERAGED_TURNS, cross_fitted_affinities, fit_affinity
-from napari_celis.training.energy_stage import LAYOUT_GRID, Energies, EnergyPlan, View, fit_energies
+from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_energies
 from napari_celis.training.folds import Scene, Slab, slab_bounds
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy
 from napari_celis.training.records import Records, TrainRecord, within

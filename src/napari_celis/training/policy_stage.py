@@ -14,8 +14,8 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.policy import Policy, Scorer
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.evaluator import NetworkEnergy
+from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
-from napari_celis.training.energy_stage import LAYOUT_GRID
 from napari_celis.training.folds import Slab
 from napari_celis.training.policy import (
     PolicyExamples,
