@@ -1,6 +1,6 @@
 """Draw split against merge error of every method over all thresholds, one panel per fold.
 
-    python benchmarks/accuracy/plot.py FOLDER -o FILE.png [--seed 0] [--minutes 24]
+    python benchmarks/accuracy/plot.py FOLDER -o FILE.png [--seed 0] [--minutes 16]
 
 FOLDER is the one that `run.py` worked in.
 """
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=24.0)
+    parser.add_argument("--minutes", type=float, default=16.0)
     arguments = parser.parse_args()
     paths = {fold: arguments.folder / f"{fold}-{arguments.seed}-{arguments.minutes:g}.json" for fold in FOLDS}
     found = {fold: json.loads(path.read_text()) for fold, path in paths.items() if path.exists()}
