@@ -28,8 +28,8 @@ def preset_specs(
 ) -> tuple[DescriptorSpec, ...]:
     """Draw a small dense spec, which also sees contacts of a few voxels, and specs of the paper.
 
-    All five with the preset `paper`, only the smallest with `fast`: what the larger ones see of one small
-    annotated volume does not carry over to the next, and they take most of the time.
+    All five with the preset `paper`, only the smallest with `fast`: the larger ones take most of the time,
+    and what one small annotated volume teaches them makes no segmentation better.
 
     Parameters
     ----------
