@@ -112,6 +112,21 @@ def test_agglomeration_merges_supervoxels_and_keeps_the_voxel_size(folder):
     assert score(contingency_table(segmentation, truth)).vi_split == pytest.approx(0.0)
 
 
+def test_another_contrast_is_said_and_evened_out(folder):
+    image = open_volume(f"{folder}/phantom.h5:volumes/raw")
+    with h5py.File(folder / "dim.h5", "w") as file:
+        dataset = file.create_dataset("raw", data=read_image(image).astype(np.float32) * 0.01 + 3)
+        dataset.attrs["resolution"], dataset.attrs["offset"] = image.voxel_size_nm, (0.0, 0.0, 0.0)
+    found = {}
+    for name in ("phantom.h5:volumes/raw", "dim.h5:raw"):
+        said = celis("predict", "--image", f"{folder}/{name}", "--model", folder / "model.safetensors",
+                     "-o", folder / "seen.h5")  # fmt: skip
+        assert ("brought to the same scale" in said) == name.startswith("dim")
+        found[name] = read_affinities(folder / "seen.h5").data
+    plain, dim = found.values()
+    np.testing.assert_allclose(dim, plain, atol=0.02)
+
+
 def test_no_merge_says_why(folder):
     output = celis(
         "agglomerate", "--image", f"{folder}/phantom.h5:volumes/raw", "--model", folder / "model.safetensors",

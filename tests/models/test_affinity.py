@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from napari_celis.core.errors import ModelError
 from napari_celis.models.affinity import affinity_settings, build_affinity_net, from_tensors, to_tensors
-from napari_celis.models.affinity_base import AffinitySettings, measure_intensity
+from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.affinity_unet import from_cells, pooling_factors, to_cells
 from napari_celis.models.device import available_devices, choose_device
 from reference import affinity as reference
@@ -159,8 +159,6 @@ def test_bad_settings_are_refused():
         build_affinity_net(replace(SMALL, intensity=(0.0, 0.0)))
     with pytest.raises(ModelError, match="unet"):
         build_affinity_net(replace(affinity_settings("paper"), long_range=((-3, 0, 0),)))
-    with pytest.raises(ModelError, match="same value everywhere"):
-        measure_intensity(np.full((3, 3, 3), 7))
 
 
 def test_seed_decides_the_weights_and_nothing_else_changes():

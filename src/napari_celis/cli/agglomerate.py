@@ -14,6 +14,7 @@ from napari_celis.cli.options import (
     JsonOption,
     ModelOption,
     SupervoxelsOption,
+    affinities_for,
     open_for_model,
     require_memory_for,
     write_json,
@@ -53,7 +54,7 @@ def agglomerate(
     from napari_celis.core.supervoxels import Supervoxels
     from napari_celis.core.volume import Volume
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape, write_volume
-    from napari_celis.models.apply import affinities_of, agglomerator_of, supervoxels_of
+    from napari_celis.models.apply import agglomerator_of, supervoxels_of
 
     loaded, volume = open_for_model(image, model, any_voxel_size)
     if policy is not None and policy.value not in loaded.policies:
@@ -65,8 +66,7 @@ def agglomerate(
         label_volume = open_volume(supervoxels)
         require_same_shape(image=volume, supervoxels=label_volume)
         labels = read_labels(label_volume)
-    with bar("affinities") as progress:
-        affinities = affinities_of(loaded, read_image(volume), progress=progress)
+    affinities = affinities_for(loaded, read_image(volume))
     if labels is None:
         labels = supervoxels_of(affinities)
     chosen = loaded.policy if policy is None else policy.value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, require_outputs, write_json
+from napari_celis.cli.options import JsonOption, affinities_for, require_outputs, write_json
 
 if TYPE_CHECKING:
     from napari_celis.baselines.problem import Problem
@@ -108,10 +108,9 @@ def compare(
 def _problem(model: CelisModel, names: _Volumes, title: str, any_voxel_size: bool) -> Problem:
     """Read one volume; compute affinities and supervoxels where they are not given."""
     from napari_celis.baselines.problem import Problem
-    from napari_celis.cli.progress import bar
     from napari_celis.io.affinities import read_affinities
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
-    from napari_celis.models.apply import affinities_of, require_voxel_size, supervoxels_of
+    from napari_celis.models.apply import require_voxel_size, supervoxels_of
 
     volumes = {"image": open_volume(names.image), "truth": open_volume(names.truth)}
     if names.supervoxels is not None:
@@ -123,8 +122,7 @@ def _problem(model: CelisModel, names: _Volumes, title: str, any_voxel_size: boo
     if names.affinities is not None:
         affinities = read_affinities(names.affinities).data
     else:
-        with bar(f"affinities of the {title} image") as progress:
-            affinities = affinities_of(model, grey, progress=progress)
+        affinities = affinities_for(model, grey, f"affinities of the {title} image")
     labels = read_labels(volumes["supervoxels"]) if names.supervoxels else supervoxels_of(affinities)
     return Problem.from_labels(labels, affinities, truth=truth, image=grey)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from napari_celis.core.volume import Volume
     from napari_celis.models.checkpoint import CelisModel
 
@@ -72,3 +74,20 @@ def require_memory_for(work: str, volume: Volume) -> None:
     from napari_celis.io.memory import require_memory
 
     require_memory(prod(volume.shape) * BYTES_PER_VOXEL[work], volume.name, work)
+
+
+def affinities_for(model: CelisModel, image: np.ndarray, title: str = "affinities") -> np.ndarray:
+    """Compute the affinities of an image behind a bar, and say so if its grey values had to be changed."""
+    from napari_celis.cli.progress import bar
+    from napari_celis.models.apply import affinities_of
+    from napari_celis.models.intensity import is_other_recording, measure_intensity
+
+    own, known = measure_intensity(image), model.affinity.settings.intensity
+    if is_other_recording(own, known):
+        typer.echo(
+            f"The image has grey values of {own[0]:.4g} ± {own[1]:.3g}, that of training had "
+            f"{known[0]:.4g} ± {known[1]:.3g}: they are brought to the same scale.",
+            err=True,
+        )
+    with bar(title) as progress:
+        return affinities_of(model, image, progress=progress)

@@ -12,6 +12,7 @@ from napari_celis.cli.options import (
     ImageOption,
     JsonOption,
     ModelOption,
+    affinities_for,
     open_for_model,
     write_json,
 )
@@ -30,15 +31,12 @@ def predict(
     """Compute the affinities of an image with a model's network."""
     import time
 
-    from napari_celis.cli.progress import bar
     from napari_celis.io.affinities import Affinities, write_affinities
     from napari_celis.io.volumes import read_image
-    from napari_celis.models.apply import affinities_of
 
     loaded, volume = open_for_model(image, model, any_voxel_size)
     begin = time.monotonic()
-    with bar("affinities") as progress:
-        affinities = affinities_of(loaded, read_image(volume), progress=progress)
+    affinities = affinities_for(loaded, read_image(volume))
     seconds = time.monotonic() - begin
     write_affinities(Affinities(affinities, volume.voxel_size_nm, volume.offset_nm, volume.name), output)
     typer.echo(f"Wrote {output}.")

@@ -14,6 +14,7 @@ from torch import nn
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError
 from napari_celis.core.volume import Triple, as_triple
+from napari_celis.models.intensity import Intensity
 
 Preset = Literal["unet", "paper"]
 
@@ -36,7 +37,7 @@ class AffinitySettings:
     """U-Net: channels of the penultimate layer, the image features; the paper's network has 512."""
     long_range: tuple[IntTriple, ...] = ()
     """U-Net: further offsets whose affinities are predicted as auxiliary targets."""
-    intensity: tuple[float, float] = (0.0, 1.0)
+    intensity: Intensity = (0.0, 1.0)
     """Mean and standard deviation of the training image; every image is standardised with them."""
 
     @property
@@ -127,14 +128,3 @@ class AffinityNet(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
-
-
-def measure_intensity(image: np.ndarray) -> tuple[float, float]:
-    """Return mean and standard deviation of an image, for `AffinitySettings.intensity`."""
-    deviation = float(np.std(image, dtype=np.float64))
-    if deviation == 0 or not np.isfinite(deviation):
-        raise ModelError(
-            "The image has the same value everywhere, so there is nothing to see in it. "
-            "Check that this is the right dataset."
-        )
-    return float(np.mean(image, dtype=np.float64)), deviation

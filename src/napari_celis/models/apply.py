@@ -24,6 +24,7 @@ from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
 from napari_celis.models.inference import predict_turned
+from napari_celis.models.intensity import in_known_range
 
 
 def affinities_of(
@@ -33,8 +34,12 @@ def affinities_of(
     device: torch.device | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """Compute the affinities of an image as the model's training did, float32 (3, Z, Y, X)."""
+    """Compute the affinities of an image as the model's training did, float32 (3, Z, Y, X).
+
+    Grey values of another recording are first brought to those of training; see `in_known_range`.
+    """
     net = model.affinity.to(device or choose_device())
+    image = in_known_range(image, net.settings.intensity)
     return predict_turned(net, image, model.turns, progress=progress)
 
 

@@ -14,9 +14,10 @@ import torch
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.volume import as_labels, require_finite, require_same_shape
 from napari_celis.models.affinity import build_affinity_net
-from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet, measure_intensity
+from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet
 from napari_celis.models.device import choose_device, explained_memory, has_fast_bfloat16
 from napari_celis.models.inference import predict_affinities
+from napari_celis.models.intensity import measure_intensity
 from napari_celis.training.affinity_data import PatchSampler, affinity_targets, prepare_labels
 from napari_celis.training.affinity_loss import AffinityFigures, affinity_loss, judge
 from napari_celis.training.affinity_settings import AffinityRecord, AffinityTraining, hold_out
