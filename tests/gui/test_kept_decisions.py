@@ -23,7 +23,16 @@ from napari_celis.gui.agglomerate_tab import AgglomerateTab
 from napari_celis.gui.deciding import Deciding
 from napari_celis.gui.engine import Engine
 from napari_celis.gui.going_on import GoingOn
-from napari_celis.gui.kept_decisions import DecisionFile, folder_of, kept_runs, new_file, read_kept, run_key
+from napari_celis.gui.kept_decisions import (
+    DecisionFile,
+    HeldElsewhereError,
+    folder_of,
+    kept_runs,
+    new_file,
+    read_kept,
+    run_key,
+    take_up,
+)
 from napari_celis.gui.workspace import Workspace
 
 KEY = "some-supervoxels-and-a-model"
@@ -46,6 +55,17 @@ stepper.start()
 stepper.send(Command("keep apart", lambda: agglomerator.keep_apart(FIRST + 1, FIRST + 2)))
 stepper.send(Command("merge", lambda: agglomerator.merge(FIRST + 2, FIRST + 3)))
 stepper.join()
+"""
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from napari_celis.gui.kept_decisions import DecisionFile
+
+file = DecisionFile(Path(sys.argv[1]))
+file.hold()
+print("held", flush=True)
+time.sleep(600)
 """
 
 
@@ -124,6 +144,57 @@ def test_runs_with_decisions_by_hand_come_first_and_old_greedy_ones_go(state_fol
     assert state_folder in folder_of(KEY).parents
     assert kept_runs("another key") == []
     assert new_file(KEY).path != new_file(KEY).path
+
+
+def test_a_file_that_is_written_to_is_taken_up_by_nobody_else(state_folder):
+    first = new_file(KEY)
+    first.keep([a_step(0, "manual")])
+    (run,) = kept_runs(KEY)
+    with pytest.raises(HeldElsewhereError, match="Another window has these decisions open"):
+        take_up(run)
+    # What was decided after the offer was made counts too.
+    first.keep([*first._stood, a_step(1, "manual")])
+    os.utime(run.path, (1, 1))
+    first.close()
+    file, steps = take_up(run)
+    assert kept(steps) == kept([a_step(0, "manual"), a_step(1, "manual")])
+    file.close()
+
+
+def test_a_window_that_was_killed_holds_nothing(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(path)], stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(HeldElsewhereError):
+            DecisionFile(path).hold()
+        holder.kill()
+    file = DecisionFile(path)
+    file.hold()
+    file.close()
+
+
+def test_an_old_file_of_a_window_that_is_open_stays(state_folder):
+    file = new_file(KEY)
+    file.keep([a_step(0)])
+    os.utime(file.path, (1, 1))
+    assert kept_runs(KEY) == []
+    assert file.path.exists()
+    file.close()
+    assert kept_runs(KEY) == []
+    assert list(folder_of(KEY).iterdir()) == []
+
+
+def test_decisions_are_kept_where_there_are_no_locks(tmp_path, monkeypatch):
+    def refuse(self):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    file = DecisionFile(tmp_path / "run.jsonl")
+    file.keep([a_step(0)])
+    file.close()
+    assert read_kept(file.path) == [a_step(0)]
 
 
 def test_the_key_tells_supervoxels_and_models_apart():
@@ -265,6 +336,52 @@ def test_a_new_window_goes_on_with_exactly_what_stood(qtbot):
     assert workspace.kept_in == path
     assert kept(read_kept(path)) == kept(before.steps[:-1])
     workspace.dispose()
+
+
+def test_a_second_window_says_that_the_first_has_these_decisions(qtbot):
+    be_patient(qtbot)
+    first, _ = open_window(qtbot)
+    engine = prepare(qtbot, first)
+    engine.merge(FIRST + 1, FIRST + 2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    path = first.kept_in
+
+    second, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    offer.go.click()
+    sentence, severity = second.problem
+    assert sentence.startswith("Another window has these decisions open")
+    assert severity == "warning"
+    assert not offer.isHidden()
+    assert second.engine is None
+    assert not second.is_busy
+
+    # The first decides once more and closes: now the second goes on with all of it.
+    engine.step()
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 2)
+    first.dispose()
+    offer.go.click()
+    qtbot.waitUntil(lambda: second.engine is not None and len(second.engine.snapshot.steps) == 2)
+    assert second.kept_in == path
+    assert second.problem == ("", "")
+    second.dispose()
+
+
+def test_who_does_not_wait_for_the_first_window_begins_anew(qtbot):
+    be_patient(qtbot)
+    first, _ = open_window(qtbot)
+    engine = prepare(qtbot, first)
+    engine.step()
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    second, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    offer.go.click()
+    offer.later.click()
+    assert second.problem == ("", "")
+    prepare(qtbot, second)
+    assert second.kept_in != first.kept_in
+    first.dispose()
+    second.dispose()
 
 
 def test_the_tab_agglomerate_says_what_is_done_again(qtbot):

@@ -7,11 +7,12 @@ from typing import Any
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_celis.core.errors import CelisError
+from napari_celis.core.journal import Step
 from napari_celis.gui.colours import OKABE_ITO
-from napari_celis.gui.kept_decisions import DecisionFile, KeptRun, kept_runs, run_key
+from napari_celis.gui.kept_decisions import DecisionFile, KeptRun, kept_runs, run_key, take_up
 from napari_celis.gui.narrow_combo import NarrowCombo
 from napari_celis.gui.widgets import button, row, wrapped
-from napari_celis.gui.workers import Job, Report
+from napari_celis.gui.workers import Job, Report, sentence_of
 from napari_celis.gui.workspace import Workspace
 
 
@@ -114,23 +115,39 @@ class GoingOn(QWidget):
         run, workspace = self._chosen(), self._workspace
         if run is None:
             return
-        self._offer([])
+        taken = self._take_up(run)
+        if taken is None:
+            return
         if workspace.engine is None or workspace.is_stale:
-            workspace.prepare(and_then=lambda engine: self._go_on(run))
+            # Nothing is held while it is not sure that the preparation succeeds.
+            taken[0].close()
+            self._offer([])
+            workspace.prepare(and_then=lambda engine: self._go_on(run, self._take_up(run)))
         else:
-            self._go_on(run)
+            self._go_on(run, taken)
 
-    def _go_on(self, run: KeptRun) -> None:
+    def _take_up(self, run: KeptRun) -> tuple[DecisionFile, tuple[Step, ...]] | None:
+        """Open earlier decisions; say why where that fails, and leave the offer as it is."""
+        try:
+            return take_up(run)
+        except (CelisError, OSError) as error:
+            self._workspace.say(sentence_of(error), "warning")
+            return None
+
+    def _go_on(self, run: KeptRun, taken: tuple[DecisionFile, tuple[Step, ...]] | None) -> None:
         """Write further decisions to the same file, so that it stays complete at every moment."""
-        workspace = self._workspace
+        if taken is None:
+            return
+        workspace, (file, steps) = self._workspace, taken
         self._stop_looking()
         self._offer([])
         workspace.kept_in = run.path
         workspace.show_step(None)
-        workspace.engine.go_on(run.steps, DecisionFile(run.path, run.steps))
+        workspace.engine.go_on(steps, file)
 
     def _on_later(self) -> None:
         self._offer([])
+        self._workspace.check()
 
     def _stop_looking(self) -> None:
         """Want no answer any more; nobody waits for the threads."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -14,18 +15,26 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import platformdirs
+from filelock import FileLock, Timeout
 
+from napari_celis.core.errors import CelisError
 from napari_celis.core.journal import Step
 from napari_celis.core.supervoxels import Supervoxels
 
 if TYPE_CHECKING:
     from napari_celis.models.checkpoint import CelisModel
 
-SUFFIX = ".jsonl"
+logger = logging.getLogger(__name__)
+
+SUFFIX, LOCK_SUFFIX = ".jsonl", ".lock"
 UNDONE = "undo"
 """Kind of a line that takes back all decisions from its index on."""
 KEPT_DAYS = 30
 """Files without a decision by hand are removed after this time; greedy can make them again."""
+
+
+class HeldElsewhereError(CelisError):
+    """Another window writes to the same file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +67,30 @@ class DecisionFile:
         self._written = list(steps)
         self._stood: list[Step] = []
         self._file: IO[str] | None = None
+        # The system frees it when the process ends, however it ends. Two threads use it: no thread owns it.
+        self._lock = FileLock(_lock_of(path), timeout=0, thread_local=False)
+
+    def hold(self) -> None:
+        """Keep all other windows from writing to the file, until it is closed.
+
+        Raises
+        ------
+        HeldElsewhereError
+            When another window has it.
+        """
+        if self._lock.is_locked:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+        except Timeout as error:
+            raise HeldElsewhereError(
+                "Another window has these decisions open: close it to go on here, "
+                "or choose “Not now” to begin anew."
+            ) from error
+        except OSError as error:
+            # Some network drives know no locks. Whether the file itself can be written shows when it is.
+            logger.info("decisions are kept without a lock", exc_info=error)
 
     def keep(self, steps: Sequence[Step]) -> None:
         """Write what has changed since the last call, and hand it to the system at once.
@@ -80,10 +113,11 @@ class DecisionFile:
             self._stood.append(step)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, and let other windows have it."""
         if self._file is not None:
             self._file.close()
             self._file = None
+        self._lock.release()
 
     def _is_written(self, step: Step) -> bool:
         """Tell whether the file has the same decision at the same place."""
@@ -94,6 +128,7 @@ class DecisionFile:
 
     def _write(self, row: dict[str, Any]) -> None:
         if self._file is None:
+            self.hold()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             is_new = not self.path.exists()
             self._file = self.path.open("a", encoding="utf-8")
@@ -141,16 +176,61 @@ def kept_runs(key: str) -> list[KeptRun]:
     found = []
     for path in folder_of(key).glob(f"*{SUFFIX}"):
         try:
-            run = KeptRun(path, tuple(read_kept(path)), datetime.fromtimestamp(path.stat().st_mtime))
+            run = KeptRun(path, tuple(read_kept(path)), _changed_at(path))
             if not run.n_by_hand and (datetime.now() - run.ended).days > KEPT_DAYS:
-                path.unlink()
+                _remove(path)
             elif run.steps:
                 found.append(run)
-        except OSError:
+        except (OSError, HeldElsewhereError):
             continue
     found.sort(key=lambda run: (run.n_by_hand > 0, run.ended), reverse=True)
     n_mine = sum(run.n_by_hand > 0 for run in found)
     return found[: n_mine + 1]
+
+
+def take_up(run: KeptRun) -> tuple[DecisionFile, tuple[Step, ...]]:
+    """Open an earlier run to go on with it.
+
+    Returns
+    -------
+    file : DecisionFile
+        Held: no other window can take it up.
+    steps : tuple of Step
+        What stands in it now; another window may have gone on with it since `run` was read.
+
+    Raises
+    ------
+    HeldElsewhereError
+        When another window has it.
+    """
+    file = DecisionFile(run.path)
+    file.hold()
+    try:
+        has_changed = _changed_at(run.path) != run.ended
+        steps = tuple(read_kept(run.path)) if has_changed else run.steps
+    except OSError:
+        file.close()
+        raise
+    file._written = list(steps)
+    return file, steps
+
+
+def _remove(path: Path) -> None:
+    """Remove a file that no window has open, and its lock."""
+    file = DecisionFile(path)
+    file.hold()
+    path.unlink()
+    file.close()
+    _lock_of(path).unlink(missing_ok=True)
+
+
+def _lock_of(path: Path) -> Path:
+    """Name the file whose lock says that a window writes to `path`."""
+    return path.with_name(path.name + LOCK_SUFFIX)
+
+
+def _changed_at(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime)
 
 
 def read_kept(path: Path) -> list[Step]:

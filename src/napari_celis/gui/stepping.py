@@ -16,7 +16,7 @@ from napari_celis.core.errors import ActionError
 from napari_celis.core.expert import Overlaps
 from napari_celis.core.journal import Entry, Step
 from napari_celis.core.running_errors import RunningErrors
-from napari_celis.gui.kept_decisions import DecisionFile
+from napari_celis.gui.kept_decisions import DecisionFile, HeldElsewhereError
 from napari_celis.gui.snapshot import Snapshot, take_snapshot
 from napari_celis.gui.workers import sentence_of, start_thread
 
@@ -308,6 +308,8 @@ class Stepper:
         try:
             if self._kept is not None:
                 self._kept.keep(self._history)
+        except HeldElsewhereError as error:
+            return str(error)
         except OSError as error:
             place, reason = self._kept.path.parent, error.strerror or str(error)
             return f"Decisions cannot be kept in {place} ({reason}). Export them before closing."
