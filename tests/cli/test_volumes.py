@@ -138,3 +138,20 @@ def test_describing_a_file_loads_neither_torch_nor_napari(sample):
         "assert not {'torch', 'napari', 'zarr', 'tensorstore'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_convert_resamples_images_and_labels(celis, sample, tmp_path):
+    for name, out in (("volumes/raw", "raw.h5:raw"), ("volumes/labels/neuron_ids", "ids.h5:ids")):
+        options = ("--resample", 20, 8, 8, "--json", tmp_path / "c.json")
+        code, printed, _ = celis("convert", f"{sample}:{name}", tmp_path / out, *options)
+        assert code == 0
+        assert "6 × 2 × 2" in printed
+        written = open_volume(tmp_path / out)
+        assert written.voxel_size_nm == (20.0, 8.0, 8.0)
+        assert written.offset_nm == (-10.0, 10.0, 14.0)
+        assert json.loads((tmp_path / "c.json").read_text())["shape"] == [6, 2, 2]
+    ids = np.unique(open_volume(f"{sample}:volumes/labels/neuron_ids").read())
+    assert set(np.unique(written.read())) <= set(ids)
+    code, _, said = celis("convert", f"{sample}:volumes/raw", tmp_path / "no.h5", "--resample", 0, 8, 8)
+    assert code == 1
+    assert "above 0" in said

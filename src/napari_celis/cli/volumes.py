@@ -69,9 +69,13 @@ def convert(
         tuple[float, float, float] | None,
         typer.Option(metavar="Z Y X", help="Voxel size in nm, where the file has none or a wrong one."),
     ] = None,
+    resample_to: Annotated[
+        tuple[float, float, float] | None,
+        typer.Option("--resample", metavar="Z Y X", help="Write voxels of this size in nm instead."),
+    ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Copy a volume into another format; ids, voxel size and offset stay as they are."""
+    """Copy a volume into another format; ids stay as they are, voxel size and place unless told otherwise."""
     import sys
     import time
 
@@ -79,6 +83,7 @@ def convert(
 
     from napari_celis.core.volume import as_triple
     from napari_celis.io.kinds import guess_kind
+    from napari_celis.io.resampled import resample
     from napari_celis.io.volumes import open_volume, write_volume
 
     started = time.perf_counter()
@@ -86,6 +91,8 @@ def convert(
     if voxel_size is not None:
         volume = replace(volume, voxel_size_nm=as_triple(voxel_size))
     chosen = kind.value if kind is not None else guess_kind(volume, target)
+    if resample_to is not None:
+        volume = resample(volume, as_triple(resample_to), chosen)
     with tqdm(desc="Converting", unit="voxel", unit_scale=True, file=sys.stderr, disable=None) as bar:
 
         def show(n_done: int, n_voxels: int) -> None:

@@ -134,5 +134,5 @@ def require_voxel_size(
         own, trained = (" × ".join(f"{v:g}" for v in size) for size in (voxel_size_nm, model.voxel_size_nm))
         raise ModelError(
             f"The model was trained on voxels of {trained} nm, but those of this volume measure {own} nm. "
-            f"Resample the volume, or {way_out}."
+            f"Resample it (celis convert IN OUT --resample {trained.replace(' ×', '')}), or {way_out}."
         )
