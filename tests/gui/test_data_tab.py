@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from gui.conftest import SHAPE, small_volumes
 from models.small import small_model
-from napari_celis.gui import data_tab
+from napari_celis.gui import data_tab, demo
 from napari_celis.gui.data_tab import FROM_FILE, NONE, DataTab
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.volumes import write_volume
@@ -89,11 +89,13 @@ def test_sample_fills_everything_in(qtbot, tab):
 
 
 def test_sample_comes_with_a_bundled_model(qtbot, tab, files, monkeypatch):
-    monkeypatch.setattr(data_tab, "bundled_models", lambda: {"phantom": data_tab.Path(files["model"])})
+    models = {"another": data_tab.Path("another"), "phantom": data_tab.Path(files["model"])}
+    for module in (data_tab, demo):
+        monkeypatch.setattr(module, "bundled_models", lambda: models)
     tab.sample.click()
     wait_until_free(qtbot, tab)
-    assert tab.model.currentText() == "phantom"
-    assert items(tab.model) == [NONE, "phantom", FROM_FILE]
+    assert tab.model.currentText() == "phantom", "the one for the sample, not the first one"
+    assert items(tab.model) == [NONE, "another", "phantom", FROM_FILE]
     assert tab.model_figures.value("Trained at") == "10 × 10 × 10 nm"
     assert tab.model_figures.value("Threshold") == "−0.500"
 

@@ -25,6 +25,7 @@ from napari_celis.gui._reader import open_layers
 from napari_celis.gui._sample_data import neuropil_phantom
 from napari_celis.gui.chosen_data import ROLES, may_be_volume
 from napari_celis.gui.decision_table import signed
+from napari_celis.gui.demo import phantom_model
 from napari_celis.gui.widgets import CommandLine, Figures, button, heading, row, wrapped
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.samples import bundled_models
@@ -241,9 +242,9 @@ class DataTab(QWidget):
             if settings["name"] not in layers:
                 layers.append(Layer.create(data, settings, kind))
         self._workspace.viewer.reset_view()
-        models = _bundled()
-        if self._workspace.model is None and models:
-            self._workspace.choose_model(next(iter(models.values())))
+        model = phantom_model()
+        if self._workspace.model is None and model is not None:
+            self._workspace.choose_model(model)
 
     def open_files(self, paths: Iterable[str]) -> None:
         """Open volumes as layers; a model file is chosen, and what cannot be opened is said."""
