@@ -73,8 +73,8 @@ def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
     assert tab.prepare.isHidden()
     assert tab.figures.value("Segments") == "1"
     assert tab.figures.value("Next score") == NOTHING
-    assert tab.figures.value("VI split") == "0.000"
-    assert tab.figures.value("VI merge") == "1.000"
+    assert tab.figures.value("VI split") == "0.000 bits"
+    assert tab.figures.value("VI merge") == "1.000 bits"
     assert len(tab.energy.energies) == n_steps(tab) + 1
     assert tab.scores.n_shown == 0
 

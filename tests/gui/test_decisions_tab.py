@@ -15,6 +15,8 @@ from gui.patience import be_patient
 from napari_celis.core.decisions import ActionState
 from napari_celis.gui.decision_table import (
     NO_RANK,
+    NO_SCORE,
+    RANK_ROOM,
     CompactTable,
     DecisionArrays,
     DecisionFilter,
@@ -64,7 +66,8 @@ def test_the_table_sorts_by_every_column_both_ways(qtbot, qtmodeltester):
             shown = numbers[[model.action_at(row) for row in range(60)]]
             np.testing.assert_array_equal(shown, expected)
     model.sort(1, UP)
-    assert column(model, 1)[0] == signed(arrays.score.min())
+    model.set_filter(DecisionFilter(state=ActionState.OPEN))
+    assert column(model, 1)[0] == signed(arrays.score[arrays.state == ActionState.OPEN].min())
 
 
 def test_filters_combine_and_rows_are_found_again(qtbot):
@@ -86,10 +89,41 @@ def test_filters_combine_and_rows_are_found_again(qtbot):
 
 
 @pytest.mark.parametrize(
-    ("number", "text"), [(7, "7"), (9999, "9999"), (12_345, "12.3k"), (2_500_000, "2.5M"), (4e9, "4G")]
+    ("number", "text"),
+    [
+        (7, "7"),
+        (9999, "9,999"),
+        (12_345, "12.3k"),
+        (20_000, "20.0k"),
+        (99_960, "100k"),
+        (999_600, "1000k"),
+        (2_500_000, "2.50M"),
+        (4e9, "4.00G"),
+    ],
 )
 def test_counts_are_short(number, text):
     assert short_number(number) == text
+
+
+def test_what_is_merged_or_unseen_has_no_score(qtbot):
+    model, arrays = DecisionTable(), arrays_of(60)
+    model.show(arrays)
+    for state in ActionState:
+        model.set_filter(DecisionFilter(state=state))
+        has_none = state in (ActionState.MERGED, ActionState.UNSEEN)
+        assert model.rowCount()
+        assert all((text == NO_SCORE) == has_none for text in column(model, 1))
+
+
+def test_the_longest_state_is_not_cut(qtbot):
+    view, model = CompactTable(), DecisionTable()
+    qtbot.addWidget(view)
+    view.setModel(model)
+    view.resize(360, 200)
+    view.fix_widths({0: RANK_ROOM, 5: "kept apart"})
+    view.show()
+    assert view.columnWidth(5) > view.fontMetrics().horizontalAdvance("kept apart")
+    assert sum(view.columnWidth(c) for c in range(6)) == view.viewport().width()
 
 
 @pytest.mark.parametrize(("score", "text"), [(-2.8864, "−2.886"), (113.81, "+113.8"), (-1e-9, "0.000")])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from napari.components import ViewerModel
 from qtpy.QtGui import QColor
 
 from napari_celis.gui.colours import OKABE_ITO, readable
+from napari_celis.gui.plots import ScorePlot
 from napari_celis.gui.themed_plot import ShortAxis, ThemedPlot
 
 BACKGROUNDS = {"dark": "#262930", "light": "#EFEBE9"}
@@ -33,6 +35,8 @@ def test_every_colour_stands_out_from_the_background(qtbot, theme, name):
     [
         ([-1_500_000, -500_000, 0], 500_000, ["−1.5M", "−0.5M", "0"]),
         ([0, 200_000, 400_000], 200_000, ["0", "200k", "400k"]),
+        ([-400, 0, 800], 400, ["−400", "0", "800"]),
+        ([0, 1000, 2000], 1000, ["0", "1000", "2000"]),
         ([0.0, 0.5, 1.0], 0.5, ["0", "0.5", "1.0"]),
         ([], 1, []),
     ],
@@ -51,4 +55,14 @@ def test_curves_change_colour_with_the_theme(qtbot):
     assert curve.opts["pen"].color() == readable("sky", "light")
     viewer.theme = "dark"
     assert curve.opts["pen"].color() == readable("sky", "dark")
+    plot.close_plot()
+
+
+def test_the_histogram_names_its_counts(qtbot):
+    viewer = ViewerModel()
+    plot = ScorePlot(viewer)
+    qtbot.addWidget(plot)
+    plot.start(np.full(100, 0.5), 0.0)
+    ticks = {text: place for place, text in plot.getAxis("left")._tickLevels[0]}
+    assert ticks["100"] == pytest.approx(plot._heights.max())
     plot.close_plot()

@@ -285,6 +285,9 @@ def test_stage_chooser_and_curves(windowless):
     curves.add(Record("third", 0.6, 210.0, {}))
     assert curves.shown_stage() == "second"
     assert curves.losses.sizeHint().height() == curves.losses.minimumHeight()
+    before = curves.legend.text()
+    curves.losses._viewer.theme = "light"
+    assert curves.legend.text() != before, "colours of the values are those of the curves"
     curves.stage.setCurrentText("first")
     [item] = curves.losses.getPlotItem().listDataItems()
     np.testing.assert_allclose(item.getData(), [[0, 1, 2], [1.0, 0.9, 0.8]])

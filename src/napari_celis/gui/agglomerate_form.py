@@ -66,8 +66,8 @@ class AgglomerateForm(QWidget):
             "Next score": number(snapshot.next_score),
             "Energy": f"{snapshot.energy:,.1f}".replace("-", "−"),
             "Merges / s": f"{snapshot.steps_per_second:,.0f}" if snapshot.is_running else NOTHING,
-            "VI split": number(snapshot.vi_split),
-            "VI merge": number(snapshot.vi_merge),
+            "VI split": _bits(snapshot.vi_split),
+            "VI merge": _bits(snapshot.vi_merge),
         }
         for name, text in values.items():
             self.figures.show_value(name, text)
@@ -149,6 +149,10 @@ class AgglomerateForm(QWidget):
 def number(value: float | None) -> str:
     """Write a score or an error, or a dash where there is none."""
     return NOTHING if value is None else f"{value:.3f}".replace("-", "−")
+
+
+def _bits(value: float | None) -> str:
+    return NOTHING if value is None else f"{number(value)} bits"
 
 
 def _button(text: str, tip: str, key: str = "") -> QPushButton:

@@ -98,22 +98,22 @@ class DataTab(QWidget):
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
-        layers, model = QFormLayout(), QFormLayout()
+        # One form for both parts, so that all choices begin at the same edge.
+        form = QFormLayout()
+        form.addRow(heading("Volumes"))
         for role, combo in self.combos.items():
-            layers.addRow(role.capitalize(), combo)
-        model.addRow("Model", self.model)
-        model.addRow(self.policy_label, self.policy)
-        layout.addWidget(heading("Volumes"))
-        layout.addLayout(layers)
-        layout.addLayout(row(self.open, self.sample, stretch=(1, 1)))
-        layout.addWidget(self.make)
-        layout.addWidget(self.figures)
-        layout.addSpacing(8)
-        layout.addWidget(heading("Model"))
-        layout.addLayout(model)
-        layout.addWidget(self.any_size)
-        layout.addWidget(self.model_figures)
-        layout.addWidget(self.attribution)
+            form.addRow(role.capitalize(), combo)
+        form.addRow(row(self.open, self.sample, stretch=(1, 1)))
+        form.addRow(self.make)
+        form.addRow(self.figures)
+        title = heading("Model")
+        title.setContentsMargins(0, 8, 0, 0)
+        form.addRow(title)
+        form.addRow("Model", self.model)
+        form.addRow(self.policy_label, self.policy)
+        for widget in (self.any_size, self.model_figures, self.attribution):
+            form.addRow(widget)
+        layout.addLayout(form)
         layout.addStretch(1)
         layout.addWidget(self.command)
 

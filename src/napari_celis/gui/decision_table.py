@@ -42,14 +42,18 @@ ANSWERED = {
         Qt.ItemDataRole.ToolTipRole,
     )
 }
-LEFT, RIGHT = (
-    side | Qt.AlignmentFlag.AlignVCenter for side in (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight)
-)
-"""Words to the left, numbers to the right."""
+MIDDLE = Qt.AlignmentFlag.AlignCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+"""Numbers to the right; words in the middle, where they do not run into the number before them."""
 NO_RANK = np.iinfo(np.int64).max
+RANK_ROOM = "000000"
+"""As wide as a place in the queue, with the arrow of the sorted column beside its title."""
+NO_SCORE = "–"
 ENERGY_CHANGE = "ΔE"
 PART_TIP = "Energy change by descriptor spec {}"
 PART_TIPS = {ENERGY_CHANGE: "Energy change of the merge, all descriptor specs together"}
+MARGIN = 5
+"""Beside a text in a column that is as wide as it."""
 LOWEST = 92
 """Least height of a table in pixels: three rows."""
 NARROWEST = 54
@@ -100,11 +104,12 @@ class DecisionFilter:
 
 
 def short_number(value: float) -> str:
-    """Write a count in at most five characters, such as `12.3k`."""
-    for limit, divisor, unit in ((1e4, 1, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M"), (np.inf, 1e9, "G")):
-        if abs(value) < limit:
-            return f"{value / divisor:.3g}{unit}" if unit else f"{int(value)}"
-    return ""
+    """Write a count in at most five characters, such as `9,876` or `12.3k`."""
+    if value < 1e4:
+        return f"{int(value):,}"
+    divisor, unit = next((d, u) for d, u in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if value >= d)
+    scaled = value / divisor
+    return f"{scaled:.{2 if scaled < 9.995 else 1 if scaled < 99.95 else 0}f}{unit}"
 
 
 def signed(value: float) -> str:
@@ -200,7 +205,7 @@ class DecisionTable(QAbstractTableModel):
         """Describe one cell."""
         # Qt asks seven times per cell and painting: what we do not answer must cost nothing.
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return RIGHT if index.column() < len(self.headers) - 1 else LEFT
+            return RIGHT if index.column() < len(self.headers) - 1 else MIDDLE
         if role not in ANSWERED or self.arrays is None:
             return None
         action = self.action_at(index.row())
@@ -246,7 +251,9 @@ class DecisionTable(QAbstractTableModel):
         if column == 0:
             return "" if value == NO_RANK else str(value)
         if column <= n_scores:
-            return signed(value)
+            # What is merged, or never seen, has none.
+            has_score = self.arrays.state[action] not in (ActionState.MERGED, ActionState.UNSEEN)
+            return signed(value) if has_score else NO_SCORE
         if column == len(self.headers) - 1:
             return STATE_NAMES[int(value)]
         return short_number(value)
@@ -272,6 +279,14 @@ class CompactTable(QTableView):
         self.setWordWrap(False)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setMinimumHeight(LOWEST)
+
+    def fix_widths(self, texts: Mapping[int, str]) -> None:
+        """Let some columns be as wide as a text; all others share the rest."""
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        for column, text in texts.items():
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+            header.resizeSection(column, self.fontMetrics().horizontalAdvance(text) + 2 * MARGIN)
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Ask for little and take what the window leaves: what Qt asks for makes the whole tab scroll."""

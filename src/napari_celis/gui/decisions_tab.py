@@ -25,6 +25,7 @@ from napari_celis.gui.decision_table import (
     ENERGY_CHANGE,
     NARROWEST,
     NO_RANK,
+    RANK_ROOM,
     STATE_NAMES,
     CompactTable,
     DecisionArrays,
@@ -108,6 +109,7 @@ class DecisionsTab(QWidget):
         self.view.horizontalHeader().setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.view.horizontalHeader().customContextMenuRequested.connect(self._on_header_menu)
         self.pointing.keys.watch(self.view, self.history.view)
+        self._fit_columns()
 
     def _lay_out(self) -> None:
         candidates = QWidget()
@@ -208,6 +210,8 @@ class DecisionsTab(QWidget):
         is_narrow = self.view.viewport().width() < NARROWEST * self.table.columnCount()
         for column in range(2, 2 + len(self._parts)):
             self.view.setColumnHidden(column, is_narrow)
+        longest = max(STATE_NAMES.values(), key=len)
+        self.view.fix_widths({0: RANK_ROOM, self.table.columnCount() - 1: longest})
 
     def _on_header_menu(self, at: QPoint) -> None:
         """Let the user choose the columns."""

@@ -168,12 +168,12 @@ class DescriptorView(QWidget):
         bits = view.after if is_merged else view.before
         n_changed = int(view.changed.sum()) if is_merged else 0
         name = ("After" if is_merged else "Before") if self.is_compared else view.spec.name
-        gained = f" (+{n_changed})" if is_merged else ""
+        more = (f" (+{n_changed})" if is_merged else "") if self.is_compared else " connected"
         painter.setPen(self.palette().text().color())
         painter.drawText(
             QRectF(left, 0, width, CAPTION),
             Qt.AlignmentFlag.AlignLeft,
-            f"{name} · {bits.sum()} of {len(bits)}{gained}",
+            f"{name} · {bits.sum()} of {len(bits)}{more}",
         )
         frame = self._picture_frame(QRectF(left + (width - side) / 2, CAPTION, side, side))
         self._draw_picture(painter, frame, is_merged=is_merged)

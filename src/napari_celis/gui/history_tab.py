@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QComboBox, QLabel, QVBoxLayout, QWidget
 from napari_celis.core.journal import Step
 from napari_celis.gui.colours import readable
 from napari_celis.gui.deciding import Deciding
-from napari_celis.gui.decision_table import CompactTable, short_number, signed
+from napari_celis.gui.decision_table import MIDDLE, RIGHT, CompactTable, short_number, signed
 from napari_celis.gui.looking import REFRESH_MS
 from napari_celis.gui.widgets import button, row, wrapped
 from napari_celis.gui.workspace import Workspace
@@ -81,18 +81,12 @@ class HistoryTable(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return _texts(step)[index.column()]
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(index.column())
+            return MIDDLE if index.column() in (1, 2) else RIGHT
         if role == Qt.ItemDataRole.ForegroundRole:
             return self._colours.get(step.kind)
         if role == Qt.ItemDataRole.ToolTipRole:
             return f"Supervoxels {step.u_id} and {step.v_id}; energy afterwards {step.energy:.6g}"
         return None
-
-
-def _alignment(column: int) -> Any:
-    """Numbers to the right, words to the left."""
-    side = Qt.AlignmentFlag.AlignLeft if column in (1, 2) else Qt.AlignmentFlag.AlignRight
-    return side | Qt.AlignmentFlag.AlignVCenter
 
 
 def _texts(step: Step) -> tuple[str, ...]:

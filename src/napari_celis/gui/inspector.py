@@ -30,6 +30,8 @@ class PartBars(QWidget):
     """The parts of a score as bars: what speaks for a merge to the left, what speaks against to the right."""
 
     ROW, NAME, NUMBER = 18, 90, 64
+    INDENT = 5
+    """Where texts begin above and below."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,14 +55,14 @@ class PartBars(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         text = self.palette().color(QPalette.ColorRole.WindowText)
         largest = max((abs(value) for value in self.parts.values()), default=0.0) or 1.0
-        left, right = self.NAME, self.width() - self.NUMBER
+        left, right = self.INDENT + self.NAME, self.width() - self.NUMBER
         middle, half = (left + right) / 2, max(1.0, (right - left) / 2 - 4)
         flags = Qt.AlignmentFlag.AlignVCenter
         for place, (name, value) in enumerate(self.parts.items()):
             top = place * self.ROW
             painter.setPen(text)
             fitting = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, self.NAME - 6)
-            painter.drawText(0, top, self.NAME - 6, self.ROW, flags, fitting)
+            painter.drawText(self.INDENT, top, self.NAME - 6, self.ROW, flags, fitting)
             number = flags | Qt.AlignmentFlag.AlignRight
             painter.drawText(right, top, self.NUMBER, self.ROW, number, signed(value))
             length = half * abs(value) / largest

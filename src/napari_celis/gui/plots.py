@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, log
+from math import ceil, log, log1p
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from napari_celis.gui.themed_plot import ThemedPlot
 HEIGHTS = (96, 190)
 """Least and greatest height in pixels: plots take the room that a high window has."""
 N_BINS = 60
+COUNTS = {0: "0", 10: "10", 100: "100", 1_000: "1k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}
+"""What the logarithmic axis of the histogram is marked with."""
 
 
 class EnergyPlot(ThemedPlot):
@@ -74,7 +76,7 @@ class ScorePlot(ThemedPlot):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "score of the merges left", "merges", HEIGHTS)
         self.setToolTip("Scores of what may still be merged, counted on a logarithmic scale.")
-        self.getAxis("left").setStyle(showValues=False)
+        self.getAxis("left").setTicks([[(log1p(n), text) for n, text in COUNTS.items()], []])
         self._bars = {
             name: self.plot(
                 stepMode="center", fillLevel=0, pen=None, brush=pg.mkBrush(OKABE_ITO[name] + "B0")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from qtpy.QtCore import Signal
-from qtpy.QtGui import QColor, QIcon, QPixmap, QResizeEvent
+from qtpy.QtGui import QColor, QIcon, QPainter, QPixmap, QResizeEvent
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -23,6 +23,7 @@ from qtpy.QtWidgets import (
 
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.lattice import Lattice
+from napari_celis.gui.colours import OKABE_ITO
 from napari_celis.gui.descriptor_view import DescriptorView
 from napari_celis.gui.shape_actions import ActiveTable
 from napari_celis.gui.shape_inspector import Answer
@@ -193,7 +194,10 @@ class ShapeForm(QWidget):
         check.setChecked(key in SHOWN_AT_FIRST)
         if key in BOX_COLOURS:
             swatch = QPixmap(12, 12)
-            swatch.fill(QColor(BOX_COLOURS[key]))
+            # The edge shows white on a light background.
+            swatch.fill(QColor(OKABE_ITO["grey"]))
+            with QPainter(swatch) as painter:
+                painter.fillRect(1, 1, 10, 10, QColor(BOX_COLOURS[key]))
             check.setIcon(QIcon(swatch))
         return check
 

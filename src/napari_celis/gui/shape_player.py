@@ -43,6 +43,7 @@ class LinePlayer(QWidget):
         self.play.setToolTip("Show the descriptors from A to B, one after the other; again to stop.")
         self.play.toggled.connect(self._on_play)
         self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setToolTip("Go along the line by hand.")
         self.slider.valueChanged.connect(self._on_slid)
         self.count = QLabel("")
         self.follow = QCheckBox("Move the view along")

@@ -14,7 +14,8 @@ from qtpy.QtGui import QColor
 from napari_celis.gui.colours import readable
 
 AXIS_WIDTH = 62
-UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+UNITS = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
+"""From which number on which unit is written, and how much it is."""
 
 
 class ShortAxis(pg.AxisItem):
@@ -23,7 +24,7 @@ class ShortAxis(pg.AxisItem):
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
         """Write the numbers; all of them with the unit of the largest."""
         largest = max((abs(value) for value in values), default=0.0)
-        size, unit = next(((size, unit) for size, unit in UNITS if largest >= size), (1.0, ""))
+        size, unit = next(((size, unit) for least, size, unit in UNITS if largest >= least), (1.0, ""))
         texts: list[str] = super().tickStrings([value / size for value in values], scale, spacing / size)
         return ["0" if float(text) == 0 else f"{text}{unit}".replace("-", "−") for text in texts]
 
@@ -42,7 +43,7 @@ class ThemedPlot(pg.PlotWidget):
     """
 
     def __init__(self, viewer: Any, x_title: str, y_title: str, heights: tuple[int, int]) -> None:
-        super().__init__(background=None, axisItems={"left": ShortAxis("left")})
+        super().__init__(background=None, axisItems={side: ShortAxis(side) for side in ("left", "bottom")})
         self._viewer = viewer
         self._dressed: list[tuple[Any, str, dict[str, Any]]] = []
         self.setMinimumSize(100, heights[0])

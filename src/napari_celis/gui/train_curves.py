@@ -53,6 +53,7 @@ class TrainCurves(QWidget):
 
     def __init__(self, viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._viewer = viewer
         self.history = History()
         self.stage = NarrowCombo("The part of the training whose curves are shown.")
         self.stage.addItem(NEWEST)
@@ -68,6 +69,7 @@ class TrainCurves(QWidget):
         self._chooser.setLayout(row(QLabel("Curves of"), self.stage, stretch=(0, 1)))
         for widget in (self.empty, self._chooser, self.losses, self.figures, self.legend):
             layout.addWidget(widget)
+        viewer.events.theme.connect(self._on_theme)
         self.refresh()
 
     def clear(self) -> None:
@@ -103,8 +105,13 @@ class TrainCurves(QWidget):
 
     def close_plots(self) -> None:
         """Stop listening to the viewer."""
+        self._viewer.events.theme.disconnect(self._on_theme)
         self.losses.close_plot()
         self.figures.close_plot()
+
+    def _on_theme(self, event: Any = None) -> None:
+        """Write the last values in the colours that the curves have now."""
+        self.refresh()
 
 
 def _draw(plot: ThemedPlot, curves: dict[str, Any], first: int) -> list[str]:

@@ -16,7 +16,6 @@ from qtpy.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -87,10 +86,7 @@ class CommandLine(QWidget):
         self.text = QLineEdit()
         self.text.setReadOnly(True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.copy = QToolButton()
-        self.copy.setText("Copy")
-        self.copy.setToolTip("Copy the command, to do the same without a window.")
-        self.copy.clicked.connect(self._on_copy)
+        self.copy = button("Copy", self._on_copy, "Copy the command, to do the same without a window.")
         layout = row(self.text, self.copy, stretch=(1, 0))
         self.setLayout(layout)
         self.refresh()
