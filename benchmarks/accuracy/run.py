@@ -65,9 +65,9 @@ def judge(model: CelisModel, path: Path, block: Block, judged: Block, seed: int)
 
 
 def commit() -> str:
-    """Name the commit, with a plus where the checkout differs from it."""
-    command = ["git", "describe", "--always", "--dirty=+"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    """Name the commit, with a plus where the checkout differs from it; nothing where there is no history."""
+    command = ["git", "-C", Path(__file__).parent, "describe", "--always", "--dirty=+"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def done(path: Path) -> set[tuple[Any, ...]]:

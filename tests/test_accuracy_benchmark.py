@@ -1,0 +1,98 @@
+"""The programs of benchmarks/accuracy, on a phantom as small as it may be."""
+
+import json
+import re
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from napari_celis.core.phantom import PhantomSettings, make_phantom
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A phantom in the CREMI layout, its true objects cut along a grid."""
+    folder = tmp_path_factory.mktemp("accuracy")
+    phantom = make_phantom(PhantomSettings(shape_zyx=(80, 56, 56), seed=3))
+    z, y, x = np.indices(phantom.truth.shape) // 14
+    _, pieces = np.unique(phantom.truth.astype(np.int64) * 1000 + z * 100 + y * 10 + x, return_inverse=True)
+    with h5py.File(folder / "phantom.h5", "w") as file:
+        for name, data in (
+            ("volumes/raw", phantom.image),
+            ("volumes/labels/neuron_ids", phantom.truth),
+            ("volumes/labels/supervoxels", pieces.reshape(phantom.truth.shape) + 1),
+        ):
+            file[name] = data
+            file[name].attrs["resolution"] = (10.0, 10.0, 10.0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def program(checkout, folder):
+    """Run one of the programs and return what it printed."""
+
+    def run(name, *arguments):
+        command = [sys.executable, checkout / "benchmarks/accuracy" / name, *map(str, arguments)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def results(folder, program):
+    """Train one fold for a few seconds and judge every method on it."""
+    path = folder / "results.jsonl"
+    for _ in range(2):
+        program(
+            "run.py", folder / "phantom.h5", "--work", folder / "work", "--folds", "z-low", "--seeds", 0,
+            "--minutes", 0.1, "--results", path,
+        )  # fmt: skip
+    return path
+
+
+def test_what_is_done_is_not_done_again(results):
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    methods = [row["method"] for row in rows]
+    assert len(set(methods)) == len(methods)
+    assert {"none", "mean_affinity", "forest", "celis_energy", "celis_learned", "oracle"} <= set(methods)
+    best = min(row["vi"] for row in rows)
+    assert best == next(row["vi"] for row in rows if row["method"] == "oracle")
+
+
+def test_the_table_holds_the_figures(results, program):
+    printed = program("table.py", results, "--minutes", 0.1)
+    rows = {row["method"]: row for row in map(json.loads, results.read_text().splitlines())}
+    for method, row in rows.items():
+        assert re.search(rf"{method} \(1 seeds.*{row['vi']:.3f}", printed)
+
+
+def test_causes_add_up(results, folder, program):
+    model = folder / "work/z-low-0-0.1.safetensors"
+    printed = program("errors.py", folder / "phantom.h5", "z-low", model, "--picture", folder / "worst.png")
+    sums = re.findall(r"VI ([\d.]+) = floor ([\d.-]+) \+ missed ([\d.-]+) \+ wrong ([\d.-]+)", printed)
+    assert len(sums) == 2
+    for whole, *parts in sums:
+        assert float(whole) == pytest.approx(sum(map(float, parts)), abs=2e-3)
+    assert (folder / "worst.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("name", ["z-low", "z-high", "y-low", "y-high"])
+def test_a_judged_slab_is_apart_from_what_was_learned(checkout, folder, name, monkeypatch):
+    monkeypatch.syspath_prepend(checkout / "benchmarks/accuracy")
+    from folds import GAP, AnnotatedVolume
+
+    volume = AnnotatedVolume.read(folder / "phantom.h5")
+    axis = "zyx".index(name[0])
+    place = np.arange(volume.whole.image.shape[axis])
+    numbered = np.broadcast_to(
+        place.reshape([-1 if other == axis else 1 for other in range(3)]), volume.whole.image.shape
+    )
+    volume.whole.image[:] = numbered
+    learned, judged = (np.unique(block.image) for block in volume.fold(name))
+    assert np.abs(learned[:, None].astype(int) - judged.astype(int)).min() == GAP + 1
+    assert len(learned) + len(judged) + GAP == len(place)
