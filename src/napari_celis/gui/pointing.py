@@ -19,7 +19,7 @@ MODE = "point"
 CLICK_PIXELS = 4
 """A press that moves further than this is a drag and moves the camera."""
 
-NO_ENGINE = "Press Prepare or Run on the tab Agglomerate; then a click selects a segment."
+NO_ENGINE = "After Prepare or Run on the tab Agglomerate, a click selects a segment."
 OFF = "Clicks belong to napari. “Point and click” on the tab Decisions lets them select segments."
 CONFIRM = "Two colours show the two sides. Enter cuts · Esc cancels"
 
