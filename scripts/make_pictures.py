@@ -129,10 +129,10 @@ def picture_3d(studio: Studio) -> None:
     """Two segments as surfaces."""
     studio.show_tab("Decisions")
     studio.finished()
-    show_surfaces(studio, "surfaces")
+    show_surfaces(studio, "surfaces", (0, 25, 115))
 
 
-def show_surfaces(studio: Studio, name: str) -> None:
+def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float]) -> None:
     """Take a picture of the two segments of the most doubtful merge in 3-D."""
     from napari_celis.gui.highlight import Highlight
 
@@ -140,9 +140,8 @@ def show_surfaces(studio: Studio, name: str) -> None:
     surfaces = Highlight.of(studio.workspace).meshes
     studio.viewer.dims.ndisplay = 3
     studio.wait_until(lambda: len(surfaces.layers) == 2)
-    studio.viewer.reset_view(margin=0.02)
-    studio.camera.angles = (0, 25, 115)
-    studio.camera.zoom *= 0.85
+    studio.settle()
+    studio.look_at(surfaces.layers, angles)
     studio.save(name)
     studio.viewer.dims.ndisplay = 2
     studio.viewer.reset_view(margin=0.02)
@@ -243,10 +242,10 @@ def picture_real_run(studio: Studio) -> None:
 
 
 def picture_real_3d(studio: Studio) -> None:
-    """The most doubtful merge of a real volume: two thin processes as surfaces."""
+    """The most doubtful merge of a real volume as surfaces, from the side where the two touch."""
     studio.show_tab("Decisions")
     studio.finished()
-    show_surfaces(studio, "real-surfaces")
+    show_surfaces(studio, "real-surfaces", (0, -30, -65))
 
 
 REAL_PICTURES: dict[str, Callable[[Studio], None]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ PANEL_WIDTH = 480
 PATIENCE = 900.0
 PNG_COLOURS = 255
 """A palette makes pictures of the window three times smaller than full colours do."""
+FILLED = 1.3
+"""Diagonal of what is looked at in 3-D, by the shorter side of the canvas."""
 GIF_WIDTH = 960
 GIF_BYTES = 5_000_000
 
@@ -154,6 +156,16 @@ class Studio:
         deciding.next_doubtful()
         self.wait_until(lambda: bool(deciding.parts) and bool(deciding.centres))
         return deciding
+
+    def look_at(self, layers: Sequence[Any], angles: tuple[float, float, float]) -> None:
+        """Turn the camera of the 3-D view to some layers, so that they fill it."""
+        corners = np.concatenate([layer.extent.world for layer in layers])
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        # The size of the canvas moved in napari 0.9.
+        size = self.viewer.canvas.size if hasattr(self.viewer, "canvas") else self.viewer._canvas_size
+        self.camera.angles = angles
+        self.camera.center = tuple((low + high) / 2)
+        self.camera.zoom = FILLED * min(size) / float(np.linalg.norm(high - low))
 
     @property
     def camera(self) -> Any:
