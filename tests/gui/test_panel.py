@@ -9,6 +9,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
 from gui.conftest import small_volumes
+from gui.patience import be_patient
 from models.small import small_model
 from napari_celis.gui.layers import KINDS, volume_to_layer
 from napari_celis.gui.workspace import Workspace
@@ -19,6 +20,7 @@ def our_threads():
 
 
 def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_viewer, qtbot):
+    be_patient(qtbot)
     # One window for everything: each takes seconds to open.
     viewer = make_napari_viewer(show=True)
     _, panel = viewer.window.add_plugin_dock_widget("napari-celis", "CELIS")
@@ -40,7 +42,7 @@ def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_vie
 
     panel.show_tab("Agglomerate")
     canvas = viewer.window._qt_viewer.canvas.native
-    with qtbot.waitSignal(workspace.engine_changed, timeout=60_000):
+    with qtbot.waitSignal(workspace.engine_changed):
         QTest.keyClick(canvas, Qt.Key.Key_Period)
         qtbot.waitUntil(lambda: not panel.progress.isHidden())
     engine = workspace.engine
