@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from napari_celis.cli import app
 from napari_celis.core.contingency import contingency_table
-from napari_celis.core.errors import ModelError
+from napari_celis.core.errors import CelisError, ModelError
 from napari_celis.core.metrics import score
 from napari_celis.io.affinities import read_affinities
 from napari_celis.io.volumes import open_volume, read_image, read_labels
@@ -143,3 +143,70 @@ def test_another_voxel_size_is_refused_by_name(folder):
             "-o", folder / "flat-affinities.h5",
         )  # fmt: skip
     assert not (folder / "flat-affinities.h5").exists()
+
+
+def refused(*arguments):
+    """Run a command that must be refused before it works; return why."""
+    with pytest.raises(CelisError) as refusal:
+        celis(*arguments)
+    return str(refusal.value)
+
+
+def test_names_that_cannot_be_written_are_refused_first(folder):
+    given = ("--image", f"{folder}/phantom.h5:volumes/raw", "--model", folder / "model.safetensors")
+    assert "chooses the format" in refused("agglomerate", *given, "-o", folder / "seg.foo")
+    assert "does not exist" in refused("agglomerate", *given, "-o", folder / "nowhere" / "seg.h5")
+    assert "it is a folder" in refused("agglomerate", *given, "-o", folder / "s.h5", "--json", folder)
+    assert "cannot hold affinities" in refused("predict", *given, "-o", folder / "affinities.tif")
+    given = ("--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
+             f"{folder}/phantom.h5:volumes/labels/neuron_ids")  # fmt: skip
+    assert "it is a folder" in refused("train", *given, "-o", folder)
+    assert "cannot hold affinities" in refused(
+        "train", *given, "-o", folder / "m.safetensors", "--affinities", folder / "affinities.npy"
+    )
+
+
+def test_an_unfinished_training_is_not_thrown_away_unasked(folder, monkeypatch, capsys):
+    unfinished = folder / "half.safetensors.training"
+    unfinished.mkdir()
+    given = ("train", "--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
+             f"{folder}/phantom.h5:volumes/labels/neuron_ids", "-o", folder / "half.safetensors")  # fmt: skip
+    assert "--resume" in refused(*given)
+    assert unfinished.exists()
+    told = []
+
+    def interrupted(*arguments, **more):
+        told.append((arguments[4], more["resume"]))
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr("napari_celis.training.pipeline.train_model", interrupted)
+    options = ("--anew", "--dilation", 2, "--min-voxels", 500, "--device", "cpu")
+    result = CliRunner().invoke(app, [str(word) for word in (*given, *options)])
+    assert result.exit_code != 0
+    assert "the same command with --resume goes on there" in result.output
+    [(settings, is_resumed)] = told
+    assert (settings.dilation, settings.min_voxels, settings.device) == (2, 500, "cpu")
+    assert not is_resumed
+
+
+def test_a_model_that_cannot_be_written_loses_no_training(folder, monkeypatch):
+    kept = folder / "lost.safetensors.training"
+    given = ("train", "--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
+             f"{folder}/phantom.h5:volumes/labels/neuron_ids",
+             "--supervoxels", f"{folder}/pieces.h5:supervoxels",
+             "-o", folder / "lost.safetensors", "--minutes", 0.1)  # fmt: skip
+
+    def full(*arguments):
+        raise ModelError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("napari_celis.models.checkpoint.save_model", full)
+        assert refused(*given) == "The disk is full."
+    assert any(kept.iterdir())
+    celis(*given, "--resume", "--json", folder / "found.json")
+    assert (folder / "lost.safetensors").exists()
+    assert not kept.exists()
+    figures = json.loads((folder / "found.json").read_text())
+    assert 0.5 < figures["affinity_auc"] <= 1
+    assert figures["settings"]["minutes"] == 0.1

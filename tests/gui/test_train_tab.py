@@ -38,6 +38,7 @@ parser.add_argument("command")
 for name in "image truth supervoxels preset affinity minutes seed output records".split():
     parser.add_argument(f"--{name}")
 parser.add_argument("--resume", action="store_true")
+parser.add_argument("--anew", action="store_true")
 parser.add_argument("--second-round", action="store_true")
 told = parser.parse_args()
 (here / "told.json").write_text(json.dumps(vars(told)))

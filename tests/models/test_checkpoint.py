@@ -140,3 +140,13 @@ def test_flipped_bytes_never_end_in_a_traceback(path):
         path.write_bytes(bytes(damaged))
         with contextlib.suppress(ModelError):
             load_model(path)
+
+
+def test_what_cannot_be_written_is_said_and_leaves_what_was_there(model, path):
+    with pytest.raises(ModelError, match="cannot be written"):
+        save_model(model, path.parent / "nowhere" / "model.safetensors")
+    folder = path.parent / "folder"
+    folder.mkdir()
+    with pytest.raises(ModelError, match="cannot be written"):
+        save_model(model, folder)
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["folder", "model.safetensors"]

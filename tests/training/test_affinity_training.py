@@ -175,6 +175,8 @@ def test_an_end_is_needed_and_bad_data_is_refused(boxes):
     image, truth = boxes
     with pytest.raises(TrainingError, match="minutes"):
         next(train_affinity(image, truth, TINY))
+    assert list(AffinityTrainer(image, truth, TINY).run(steps=0)) == []
+    assert list(AffinityTrainer(image, truth, TINY).run(minutes=0)) == []
     with pytest.raises(ShapeMismatchError, match="truth"):
         AffinityTrainer(image, truth[1:], TINY)
     with pytest.raises(LabelsError):

@@ -49,3 +49,12 @@ def test_quarters_are_the_slab_in_four_pieces():
         a, b, c, d = (getattr(quarter, field) for quarter in quarters)
         whole = np.concatenate([np.concatenate([a, b], axis=-1), np.concatenate([c, d], axis=-1)], axis=-2)
         np.testing.assert_array_equal(whole, getattr(slab, field))
+
+
+def test_only_quarters_with_a_truth_are_labelled():
+    labels = random_labels(np.random.default_rng(4), (8, 10, 12), 30, 0.0)
+    truth = np.ones_like(labels)
+    truth[:, :5, :6] = 0
+    slab = Slab(labels, truth, np.ones((3, *labels.shape), np.float32))
+    assert [quarter.is_labelled for quarter in slab.quarters()] == [False, True, True, True]
+    assert not Slab(np.zeros_like(labels), truth, slab.affinities).is_labelled

@@ -36,11 +36,21 @@ def test_one_object():
     refuse(image, np.ones_like(truth), supervoxels, r"single object \(1\)")
 
 
+def test_half_of_the_volume_without_a_truth():
+    image, truth, supervoxels = volumes()
+    first = np.arange(SHAPE[0])[:, None, None] < 35
+    refuse(image, np.where(first, 0, truth), None, "no voxel at all in sections 0 to 34, half of the volume")
+    refuse(image, np.where(first, truth, 7), supervoxels, r"single object \(7\) in sections 35 to 69")
+
+
 def test_only_right_or_only_wrong_merges():
     image, _, supervoxels = volumes()
     refuse(image, supervoxels, supervoxels, "no merge is right")
-    halves = np.where(np.arange(SHAPE[0])[:, None, None] < 35, 1, 2) * np.ones(SHAPE, np.uint64)
-    refuse(image, halves.astype(np.uint64), supervoxels, "no merge is wrong")
+    # A sheet of nothing lies between the two objects, so that no supervoxels of both touch.
+    column = np.arange(SHAPE[2])
+    apart = np.where(abs(column - 17) < 3, 0, supervoxels + np.where(column < 17, 0, 1000).astype(np.uint64))
+    sides = np.broadcast_to(np.where(column < 17, 1, 2), SHAPE).astype(np.uint64)
+    refuse(image, sides, apart, "no merge is wrong")
 
 
 def test_too_little_room():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -230,5 +229,11 @@ def _peak_of_run(data: BenchData) -> float:
     with _agglomerator(data.supervoxels) as run:
         for _ in range(data.n_steps):
             run.step(np.inf)
+    if sys.platform == "win32":
+        import psutil
+
+        return float(psutil.Process().memory_info().peak_wset) / 1e9
+    import resource
+
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9

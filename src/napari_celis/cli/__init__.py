@@ -21,6 +21,9 @@ from napari_celis.cli import (  # noqa: F401, each adds its command to the app
 )
 from napari_celis.cli.app import app
 
+INTERRUPTED = 130
+"""What typer makes of Ctrl+C, without a word."""
+
 
 def main() -> None:
     """Run `celis`; a mistake ends in one sentence and exit code 1, wrong usage in 2."""
@@ -33,7 +36,9 @@ def main() -> None:
     debug = "--debug" in arguments
     try:
         app([argument for argument in arguments if argument != "--debug"])
-    except KeyboardInterrupt:
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
         print("celis: stopped.", file=sys.stderr)
         sys.exit(1)
     except (CelisError, OSError, MemoryError) as error:

@@ -17,6 +17,8 @@ from napari_celis.cli.options import (
     affinities_for,
     open_for_model,
     require_memory_for,
+    require_outputs,
+    require_target,
     write_json,
 )
 
@@ -56,6 +58,8 @@ def agglomerate(
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape, write_volume
     from napari_celis.models.apply import agglomerator_of, supervoxels_of
 
+    require_target(output)
+    require_outputs(json, None)
     loaded, volume = open_for_model(image, model, any_voxel_size)
     if policy is not None and policy.value not in loaded.policies:
         raise ModelError(f"{model} knows only the policy {', '.join(loaded.policies)}.")

@@ -35,8 +35,9 @@ GOALS: dict[str, tuple[str, float | None]] = {
     "agglomerate_vs_waterz": ("", None),
     "agglomerate_vs_forest": ("≤", 1.0),
     "vi_vs_best_baseline": ("≤", 0.8),
+    "watershed_vs_waterz": ("", None),
 }
-PEERS = ("agglomerate_vs_waterz", "agglomerate_vs_forest", "vi_vs_best_baseline")
+PEERS = ("agglomerate_vs_waterz", "agglomerate_vs_forest", "vi_vs_best_baseline", "watershed_vs_waterz")
 """Figures that need an image, its truth and a model."""
 WINDOW = ("stall_ms", "recolour_hz", "viewer_growth_mb", "first_merge_seconds")
 """Figures that need a window."""
@@ -94,15 +95,7 @@ def bench(
     ):
         figures |= measure(data)
     if set(wanted) & set(PEERS):
-        peers = _peer_data(data.supervoxels, supervoxels, image, truth, model)
-        if peers is None:
-            typer.echo(
-                "Nothing was compared with other methods: give --image, --truth and --model too.", err=True
-            )
-        else:
-            from napari_celis.bench.peers import measure_peers
-
-            figures |= measure_peers(peers)
+        figures |= _measure_peers(_peer_data(data.supervoxels, supervoxels, image, truth, model))
     shape = " × ".join(str(size) for size in data.supervoxels.shape)
     typer.echo(f"Measured on {data.name}, {shape} voxels, {steps} steps.")
     for key, value in figures.items():
@@ -120,6 +113,23 @@ def _measure_window(data: BenchData) -> dict[str, float]:
     except CelisError as error:
         typer.echo(f"The window was not measured: {error}", err=True)
         return {}
+
+
+def _measure_peers(data: PeerData | None) -> dict[str, float]:
+    """Compare with other methods; say so where that cannot be done, and go on without."""
+    from importlib.util import find_spec
+
+    from napari_celis.bench.peers import measure_peers
+
+    missing = [module for module in ("sklearn", "waterz") if find_spec(module) is None]
+    if data is None:
+        reason = "give --image, --truth and --model too"
+    elif missing:
+        reason = f"{' and '.join(missing)} is missing (pip install napari-celis[compare])"
+    else:
+        return measure_peers(data)
+    typer.echo(f"Nothing was compared with other methods: {reason}.", err=True)
+    return {}
 
 
 def _peer_data(

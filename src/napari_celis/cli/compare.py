@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, affinities_for, require_outputs, write_json
+from napari_celis.cli.options import (
+    JsonOption,
+    affinities_for,
+    require_memory_for,
+    require_outputs,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from napari_celis.baselines.problem import Problem
@@ -83,6 +89,11 @@ def compare(
     }
     train, test = (_problem(loaded, volumes, title, any_voxel_size) for title, volumes in names.items())
     methods, notes = baseline_methods(ForestSettings(seed=seed))
+    if train_affinities is None:
+        notes.append(
+            "Other methods were tuned with affinities of this model. If it has seen the training image, they "
+            "are too sure of themselves: give --train-affinities from a network that has not."
+        )
     oracle = methods.pop("oracle")
     methods |= {f"celis_{policy}": Celis(loaded, policy) for policy in loaded.policies}
     methods["oracle"] = oracle
@@ -116,6 +127,7 @@ def _problem(model: CelisModel, names: _Volumes, title: str, any_voxel_size: boo
     if names.supervoxels is not None:
         volumes["supervoxels"] = open_volume(names.supervoxels)
     require_same_shape(**volumes)
+    require_memory_for("Comparing on", volumes["image"])
     if not any_voxel_size:
         require_voxel_size(model, volumes["image"].voxel_size_nm)
     grey, truth = read_image(volumes["image"]), read_labels(volumes["truth"])

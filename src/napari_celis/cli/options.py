@@ -27,7 +27,7 @@ AnyVoxelSizeOption = Annotated[
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures here.")]
 
 
-BYTES_PER_VOXEL = {"Agglomerating": 400, "Training on": 1200}
+BYTES_PER_VOXEL = {"Agglomerating": 400, "Comparing on": 400, "Predicting": 60, "Training on": 1200}
 """Rough peaks of the default models, measured on 125 × 250 × 250 voxels and rounded up."""
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
@@ -49,10 +49,30 @@ def require_outputs(json: Path | None, plot: Path | None) -> None:
     from napari_celis.core.errors import CelisError
 
     for path in (json, plot):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise CelisError(f"{path} cannot be written: its folder does not exist. Make the folder first.")
+        if path is not None:
+            require_folder(path)
+            if path.is_dir():
+                raise CelisError(f"{path} cannot be written: it is a folder. Give the name of a file.")
     if plot is not None and plot.suffix.lower() not in PLOT_SUFFIXES:
         raise CelisError(f"{plot} is no picture we can draw. Give it a name that ends in .png, .pdf or .svg.")
+
+
+def require_target(target: str, *, is_affinities: bool = False) -> None:
+    """Refuse a volume that cannot be written under this name, before the work and not after it."""
+    from napari_celis.io.affinities import affinities_format
+    from napari_celis.io.targets import format_to_write, split_target
+
+    split = split_target(target)
+    (affinities_format if is_affinities else format_to_write)(split)
+    require_folder(split.path)
+
+
+def require_folder(path: Path) -> None:
+    """Refuse a name in a folder that is not there."""
+    from napari_celis.core.errors import CelisError
+
+    if not path.absolute().parent.is_dir():
+        raise CelisError(f"{path} cannot be written: its folder does not exist. Make the folder first.")
 
 
 def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisModel, Volume]:

@@ -14,6 +14,9 @@ from napari_celis.cli.options import (
     ModelOption,
     affinities_for,
     open_for_model,
+    require_memory_for,
+    require_outputs,
+    require_target,
     write_json,
 )
 
@@ -34,7 +37,10 @@ def predict(
     from napari_celis.io.affinities import Affinities, write_affinities
     from napari_celis.io.volumes import read_image
 
+    require_target(output, is_affinities=True)
+    require_outputs(json, None)
     loaded, volume = open_for_model(image, model, any_voxel_size)
+    require_memory_for("Predicting", volume)
     begin = time.monotonic()
     affinities = affinities_for(loaded, read_image(volume))
     seconds = time.monotonic() - begin

@@ -18,6 +18,7 @@ from napari_celis.cli.options import (
     SupervoxelsOption,
     require_memory_for,
     require_outputs,
+    require_target,
     write_json,
 )
 from napari_celis.training import DEFAULT_MINUTES
@@ -68,8 +69,21 @@ def train(
             "`celis compare --train-affinities`.",
         ),
     ] = None,
+    dilation: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, max=8, help="Widen the true boundaries by this many voxels."),
+    ] = 0,
+    min_voxels: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Leave smaller true objects out of the boundaries.")
+    ] = 0,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="cpu, cuda or mps; the best one by default.")
+    ] = "auto",
     resume: Annotated[
         bool, typer.Option("--resume", help="Take up an interrupted training of the same data and settings.")
+    ] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Throw an interrupted training of this model away.")
     ] = False,
     records: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
@@ -77,13 +91,22 @@ def train(
     json: JsonOption = None,
 ) -> None:
     """Train affinity network, energy models and policy on one annotated volume."""
+    from napari_celis.core.errors import CelisError
     from napari_celis.io.affinities import Affinities, write_affinities
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
     from napari_celis.models.checkpoint import save_model
     from napari_celis.training.pipeline import TrainSettings, train_model
 
-    require_outputs(json, None)
-    require_outputs(output, None)
+    for written in (json, output, records):
+        require_outputs(written, None)
+    if affinities is not None:
+        require_target(affinities, is_affinities=True)
+    unfinished = output.with_name(f"{output.name}.training")
+    if unfinished.exists() and not (resume or anew):
+        raise CelisError(
+            f"There is an unfinished training of {output}. Go on with it by --resume, or throw it away by "
+            "--anew."
+        )
     volumes = {"image": open_volume(image), "truth": open_volume(truth)}
     if supervoxels is not None:
         volumes["supervoxels"] = open_volume(supervoxels)
@@ -91,22 +114,35 @@ def train(
     require_memory_for("Training on", volumes["image"])
     labels = read_labels(volumes["supervoxels"]) if supervoxels is not None else None
     voxel_size_nm = volumes["image"].voxel_size_nm
-    trained = _follow(
-        train_model(
-            read_image(volumes["image"]),
-            read_labels(volumes["truth"]),
-            labels,
-            voxel_size_nm,
-            TrainSettings(preset.value, affinity.value, minutes, second_round=second_round, seed=seed),
-            attribution=attribution,
-            folder=output.with_name(f"{output.name}.training"),
-            resume=resume,
-        ),
-        records,
+    settings = TrainSettings(
+        preset.value,
+        affinity.value,
+        minutes,
+        second_round=second_round,
+        seed=seed,
+        dilation=dilation,
+        min_voxels=min_voxels,
+        device=device,
     )
+    training = train_model(
+        read_image(volumes["image"]),
+        read_labels(volumes["truth"]),
+        labels,
+        voxel_size_nm,
+        settings,
+        attribution=attribution,
+        folder=unfinished,
+        resume=resume,
+    )
+    try:
+        trained = _follow(training, records)
+    except KeyboardInterrupt:
+        typer.echo("What is finished is kept: the same command with --resume goes on there.", err=True)
+        raise
     model = save_model(trained.model, output)
     if affinities is not None:
         write_affinities(Affinities(trained.affinities, voxel_size_nm), affinities)
+    trained.bench.clear()
     thresholds = trained.model.thresholds
     typer.echo(f"Wrote {model}; agglomeration stops at a score of {trained.model.threshold:.3g}.")
     write_json(json, {"model": str(output), "thresholds": dict(thresholds), **trained.model.figures})

@@ -45,7 +45,8 @@ class TrainOptions:
         words += ["--preset", self.preset, "--affinity", self.affinity]
         words += ["--minutes", f"{self.minutes:g}", "--seed", str(self.seed)]
         words += ["--second-round"] if self.second_round else []
-        words += ["--resume"] if self.resume else []
+        if checkpoint_of(self.output).exists():
+            words += ["--resume" if self.resume else "--anew"]
         return [*words, "--output", str(self.output)]
 
 

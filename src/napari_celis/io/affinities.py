@@ -23,7 +23,7 @@ from napari_celis.io.failures import reading
 from napari_celis.io.geometry import offset_from, require_geometry, voxel_size_from
 from napari_celis.io.memory import require_memory
 from napari_celis.io.ome_zarr import is_one_volume
-from napari_celis.io.targets import Format, detect_format, format_to_write, split_target
+from napari_celis.io.targets import Format, Target, detect_format, format_to_write, split_target
 from napari_celis.io.volumes import list_datasets
 from napari_celis.io.zarr import open_array
 from napari_celis.io.zarr_nodes import read_node
@@ -117,16 +117,21 @@ def write_affinities(affinities: Affinities, target: str | os.PathLike[str]) -> 
     _require_four_axes(affinities.data.shape, affinities.data.dtype, affinities.name)
     require_geometry(affinities.voxel_size_nm, affinities.offset_nm, affinities.name)
     split = split_target(target)
-    stored_as = format_to_write(split)
-    if stored_as is Format.HDF5:
+    if affinities_format(split) is Format.HDF5:
         _write_hdf5(affinities, split.path, (split.dataset or DEFAULT_DATASET).strip("/"))
-    elif stored_as is Format.ZARR:
-        _write_zarr(affinities, split.path, split.dataset)
     else:
-        raise VolumeError(
-            f"{split.path} cannot hold affinities with their offsets. Choose a name in .h5 or .zarr."
-        )
+        _write_zarr(affinities, split.path, split.dataset)
     return split.path
+
+
+def affinities_format(target: Target) -> Format:
+    """Choose the format of new affinities by the suffix; others than HDF5 and Zarr are a `VolumeError`."""
+    wanted = format_to_write(target)
+    if wanted not in (Format.HDF5, Format.ZARR):
+        raise VolumeError(
+            f"{target.path} cannot hold affinities with their offsets. Choose a name in .h5 or .zarr."
+        )
+    return wanted
 
 
 def _choose(path: Path, dataset: str | None) -> DatasetInfo:

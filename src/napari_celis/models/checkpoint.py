@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from napari_celis.core.contact_features import DECISIVE
@@ -24,6 +23,7 @@ from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
 from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
+from napari_celis.models.tensor_file import write_tensors
 
 FORMAT = 3
 """Raised when a file written now could not be read by an older version."""
@@ -94,13 +94,7 @@ def save_model(model: CelisModel, path: str | os.PathLike[str]) -> Path:
         tensors[f"pairs.{spec.name}"] = torch.from_numpy(np.array(spec.pairs))
     if model.classifier is not None:
         tensors |= {f"policy.{name}": tensor for name, tensor in model.classifier.to_tensors().items()}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        save_file(tensors, temporary, metadata={KEY: json.dumps(_describe(model))})
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_tensors(path, tensors, {KEY: json.dumps(_describe(model))})
     return path
 
 

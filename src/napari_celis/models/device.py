@@ -9,6 +9,9 @@ import torch
 
 from napari_celis.core.errors import ModelError, NotEnoughMemoryError
 
+OUT_OF_MEMORY = ("out of memory", "not enough memory", "allocate memory")
+"""What torch says on CUDA, MPS and the CPU."""
+
 
 def choose_device(name: str = "auto") -> torch.device:
     """Find the processor for a network.
@@ -83,7 +86,8 @@ def explained_memory(device: torch.device, way_out: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if not isinstance(error, torch.cuda.OutOfMemoryError) and "memory" not in str(error):
+        is_known = any(words in str(error) for words in OUT_OF_MEMORY)
+        if not isinstance(error, torch.cuda.OutOfMemoryError) and not is_known:
             raise
         raise NotEnoughMemoryError(f"The device `{device}` ran out of memory. {way_out}") from error
 

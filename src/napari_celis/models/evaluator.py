@@ -11,7 +11,7 @@ from torch import Tensor
 
 from napari_celis.core.descriptors import unpack_bits
 from napari_celis.models import kernels
-from napari_celis.models.device import one_torch_thread
+from napari_celis.models.device import explained_memory, one_torch_thread
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.features import CentreFeatures
 
@@ -59,7 +59,8 @@ class NetworkEnergy:
             if self.device.type == "cpu":
                 with one_torch_thread():
                     return self._factorised(spec_index, centres, bits)
-            return self.dense(spec_index, centres, bits)
+            with explained_memory(self.device, "Use the CPU."):
+                return self.dense(spec_index, centres, bits)
 
     def dense(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
         """Evaluate the plain network, row by row."""

@@ -93,13 +93,14 @@ def interior_probability(affinities: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    affinities : ndarray of float, shape (3, Z, Y, X)
+    affinities : ndarray of float, or uint8 as probability × 255, shape (3, Z, Y, X)
         Affinity of each voxel to its neighbour in -z, -y, -x; the first layer of each axis has no such
         neighbour and is ignored.
     """
     interior = np.ones(affinities.shape[1:], dtype=np.float32)
+    unit = np.float32(1 / 255 if affinities.dtype == np.uint8 else 1)
     for axis in range(3):
-        inner = np.moveaxis(affinities[axis], axis, 0)[1:]
+        inner = np.moveaxis(affinities[axis], axis, 0)[1:] * unit
         own = np.moveaxis(interior, axis, 0)
         np.minimum(own[1:], inner, out=own[1:])
         np.minimum(own[:-1], inner, out=own[:-1])

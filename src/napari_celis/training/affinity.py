@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -102,7 +103,7 @@ class AffinityTrainer:
         started, before = time.perf_counter(), self.seconds
         while self._progress(steps, minutes) < 1:
             rate = self._learning_rate(self._progress(steps, minutes))
-            with explained_memory(self.net.device, "Use smaller patches, fewer per step, or the CPU."):
+            with explained_memory(self.net.device, "Use --device cpu, or smaller patches."):
                 losses.append(self._one_step(rate))
             self.step += 1
             self.seconds = before + time.perf_counter() - started
@@ -213,9 +214,8 @@ class AffinityTrainer:
 
     def _progress(self, steps: int | None, minutes: float | None) -> float:
         """Return the share of the budget that is spent; 1 is the end."""
-        by_steps = self.step / steps if steps else 0.0
-        by_time = self.seconds / (60 * minutes) if minutes else 0.0
-        return max(by_steps, by_time)
+        spent = [(self.step, steps), (self.seconds, None if minutes is None else 60 * minutes)]
+        return max(done / budget if budget > 0 else 1.0 for done, budget in spent if budget is not None)
 
     def _learning_rate(self, progress: float) -> float:
         """Rise, then fall along a half cosine."""
@@ -236,7 +236,7 @@ class AffinityTrainer:
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._dropout)
             # Half the time per step where the processor can; weights, loss and average stay in float32.
-            with torch.autocast(device.type, torch.bfloat16, enabled=self._is_short):
+            with torch.autocast(device.type, torch.bfloat16) if self._is_short else nullcontext():
                 logits = self.net(image).float()
             self._dropout = torch.get_rng_state()
         loss = affinity_loss(

@@ -9,6 +9,7 @@ import torch
 
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
+from napari_celis.models.device import choose_device
 from napari_celis.models.inference import predict_turned
 from napari_celis.training.affinity import AffinityTrainer
 from napari_celis.training.affinity_settings import AffinityTraining
@@ -53,7 +54,7 @@ def fit_affinity(
     """
     finished = bench.load(part)
     if finished is not None:
-        return from_tensors(*finished)
+        return from_tensors(*finished).to(choose_device(device))
     trainer = AffinityTrainer(image, truth, settings, seed=seed, device=device)
     unfinished = f"{part}-unfinished"
     earlier = bench.load(unfinished)

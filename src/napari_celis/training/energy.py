@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ import torch
 from torch import Tensor
 
 from napari_celis.core.descriptors import unpack_bits
+from napari_celis.core.errors import TrainingError
+from napari_celis.models.device import explained_memory
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.features import CentreFeatures
 from napari_celis.training.examples import Examples
@@ -92,12 +95,17 @@ def train_energy(
         losses = []
         order = rng.permutation(len(fit))
         for chosen in np.array_split(order, max(1, len(order) // settings.batch)):
-            before, after, y = _logits(network, fit, fit_features, chosen, device)
-            value = loss(before, after, y)
-            optimiser.zero_grad(set_to_none=True)
-            value.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            with explained_memory(device, "Use the preset `fast`, or the CPU with --device cpu."):
+                before, after, y = _logits(network, fit, fit_features, chosen, device)
+                value = loss(before, after, y)
+                optimiser.zero_grad(set_to_none=True)
+                value.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
             losses.append(float(value.detach()))
+            if not math.isfinite(losses[-1]):
+                raise TrainingError(
+                    f"The loss of the energy model `{spec_name}` became {losses[-1]}. Try another --seed."
+                )
         validation, auc = _validate(network, held_out, held_out_features, settings, device)
         if validation < best_loss:
             best, best_loss, waited = copy.deepcopy(network.state_dict()), validation, 0

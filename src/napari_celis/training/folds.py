@@ -70,6 +70,11 @@ class Slab:
     affinities: np.ndarray
     """From a network that never saw this slab, float32 (3, Z, Y, X)."""
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the truth knows any voxel of a supervoxel."""
+        return bool(((self.labels > 0) & (self.truth > 0)).any())
+
     @cached_property
     def upright(self) -> Scene:
         """The slab as it is."""

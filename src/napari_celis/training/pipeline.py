@@ -15,23 +15,27 @@ from typing import Any
 
 import numpy as np
 
+from napari_celis import __version__
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.errors import TrainingError
 from napari_celis.core.presets import Preset, preset_specs
 from napari_celis.core.turns import choose_turns
-from napari_celis.core.volume import Triple, as_triple, format_shape, require_same_shape
+from napari_celis.core.volume import Triple, as_labels, as_triple, require_same_shape
+from napari_celis.models.affinity_base import NEIGHBOURS
 from napari_celis.models.affinity_base import Preset as AffinityPreset
 from napari_celis.models.apply import supervoxels_of
 from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
 from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.training import DEFAULT_MINUTES
+from napari_celis.training.affinity_data import affinity_targets
+from napari_celis.training.affinity_loss import judge
 from napari_celis.training.affinity_settings import affinity_training
 from napari_celis.training.affinity_stage import AVERAGED_TURNS, cross_fitted_affinities, fit_affinity
 from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_energies
-from napari_celis.training.folds import Scene, Slab, slab_bounds
+from napari_celis.training.folds import Slab, slab_bounds
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy
 from napari_celis.training.records import Records, TrainRecord, within
+from napari_celis.training.refusals import has_room, require_both_kinds, require_room, require_two_objects
 from napari_celis.training.shares import fit_shares
 from napari_celis.training.workbench import Workbench, fingerprint
 
@@ -45,10 +49,6 @@ merges of large bodies; the odds follow all examples, and carry over better."""
 FULL_MINUTES = 10.0
 """With less time than this, each slab is looked at in one orientation only."""
 TURNS = 4
-HINTS = {
-    "right": "Use finer supervoxels: these already follow the objects, or cross them everywhere.",
-    "wrong": "Give a larger volume, where more than one object has supervoxels that touch.",
-}
 STATE_SHARES = ((0.0, 0.9), (0.5, 1.0), (0.25, 0.75), (0.0, 0.95))
 """Per orientation: how far along the expert's way the states lie from which examples are drawn."""
 
@@ -66,6 +66,12 @@ class TrainSettings:
     second_round: bool = False
     """Whether energy models and policy learn once more, from states that they themselves come to."""
     seed: int = 0
+    dilation: int = 0
+    """Voxels by which true boundaries are widened for the affinity network; the paper tries 0 to 8."""
+    min_voxels: int = 0
+    """Smaller true objects are unknown to the affinity network; the paper leaves out those below 10,000."""
+    device: str = "auto"
+    """See `choose_device`."""
 
     @property
     def examples(self) -> int:
@@ -85,6 +91,8 @@ class Trained:
     model: CelisModel
     affinities: np.ndarray
     """Of the training volume, by networks that did not see the place: what baselines may be tuned on."""
+    bench: Workbench
+    """What `resume` would take up; to be cleared when the model is safe."""
 
 
 def train_model(
@@ -113,7 +121,7 @@ def train_model(
     attribution : str
         Whose data it is; kept in the model.
     folder : Path, optional
-        Where finished parts are kept until the whole is done.
+        Where finished parts are kept until `Trained.bench` is cleared.
     resume : bool
         Take up what an interrupted run left there.
 
@@ -128,6 +136,9 @@ def train_model(
         require_same_shape(image=image, supervoxels=supervoxels)
     require_two_objects(truth, supervoxels)
     bounds = slab_bounds(len(image))
+    for part in bounds:
+        where = f" in sections {part.start} to {part.stop - 1}, half of the volume"
+        require_two_objects(truth[part], None if supervoxels is None else supervoxels[part], where)
     specs = preset_specs(settings.preset, seed=settings.seed, voxel_size_nm=as_triple(voxel_size_nm))
     for part in bounds:
         require_room(image[part].shape, specs)
@@ -150,8 +161,9 @@ def train_model(
     figures = {
         **parts.pop("figures"),
         "centre_auc": energies.auc,
-        "seed": settings.seed,
-        "minutes": settings.minutes,
+        "affinity_auc": _unseen_auc(affinities, truth),
+        "settings": asdict(settings),
+        "version": __version__,
     }
     model = CelisModel(
         affinity=net.cpu(),
@@ -165,53 +177,13 @@ def train_model(
         attribution=attribution,
         **parts,
     )
-    run.bench.clear()
-    return Trained(model, affinities)
+    return Trained(model, affinities, run.bench)
 
 
-def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None) -> None:
-    """Refuse a truth from which nothing can be learned, before the long work and not after it."""
-    labelled = truth[supervoxels > 0] if supervoxels is not None else truth
-    objects = np.unique(labelled[labelled > 0])
-    if not len(objects):
-        where = "no voxel that belongs to a supervoxel" if supervoxels is not None else "no voxel at all"
-        raise TrainingError(
-            f"The truth labels {where}, so there is nothing to learn from. "
-            "Check that the volumes show the same place."
-        )
-    if len(objects) == 1:
-        raise TrainingError(
-            f"The truth holds a single object ({objects[0]}), so every merge is right and nothing can be "
-            "learned about wrong ones. Give a volume with several objects."
-        )
-
-
-def has_room(shape: tuple[int, ...], spec: DescriptorSpec) -> bool:
-    """Whether the box of a spec fits into a volume."""
-    return all(size >= box for size, box in zip(shape, spec.box_zyx, strict=True))
-
-
-def require_room(shape: tuple[int, ...], specs: Sequence[DescriptorSpec]) -> None:
-    """Refuse a volume whose slabs have no room for the descriptors."""
-    for spec in specs:
-        if not has_room(shape, spec):
-            raise TrainingError(
-                f"Half of the volume, {format_shape(shape)} voxels, has no room for the descriptor "
-                f"`{spec.name}` with a box of {format_shape(spec.box_zyx)}. Training needs both halves along "
-                "z: give a larger volume."
-            )
-
-
-def require_both_kinds(labels: np.ndarray, truth: np.ndarray) -> None:
-    """Refuse supervoxels among which every merge is right, or every merge wrong."""
-    scene = Scene.make(labels, truth, np.empty(0, dtype=np.float32))
-    changes = scene.overlaps.changes(scene.actions.u, scene.actions.v)
-    for kind, is_there in (("right", (changes < 0).any()), ("wrong", (changes > 0).any())):
-        if not is_there:
-            raise TrainingError(
-                f"Among the {len(changes):,} actions of half of the volume no merge is {kind}, so nothing "
-                f"can be learned. {HINTS[kind]}"
-            )
+def _unseen_auc(affinities: np.ndarray, truth: np.ndarray) -> float:
+    """How well networks tell boundaries where they have not learned, by every fourth section."""
+    targets, known = affinity_targets(as_labels(truth, "`truth`"), NEIGHBOURS)
+    return judge(affinities[:, ::4], targets[:, ::4], known[:, ::4]).auc
 
 
 class _Run:
@@ -225,9 +197,13 @@ class _Run:
         bench: Workbench,
     ) -> None:
         self.settings, self.specs, self.voxel_size_nm, self.bench = settings, specs, voxel_size_nm, bench
-        self.device = choose_device()
+        self.device = choose_device(settings.device)
         # Every voxel counts, and the other slab judges: nothing more is held out.
-        self.affinity_training = affinity_training(settings.affinity, voxel_size_nm, holdout=0.0)
+        self.affinity_training = replace(
+            affinity_training(settings.affinity, voxel_size_nm, holdout=0.0),
+            dilation=settings.dilation,
+            min_voxels=settings.min_voxels,
+        )
         self.affinity_minutes = settings.minutes * AFFINITY_SHARE / 3
 
     def affinities(self, image: np.ndarray, truth: np.ndarray, bounds: list[slice]) -> Records[np.ndarray]:
@@ -314,7 +290,7 @@ class _Run:
         """Cut each slab into quarters, where there is room, with the energy models of the other slab."""
         pieces = []
         for slab, networks in zip(slabs, reversed(energies.of_slab), strict=True):
-            quarters = slab.quarters()
+            quarters = [one for one in slab.quarters() if one.is_labelled] or [slab]
             is_wide = all(has_room(one.labels.shape, spec) for one in quarters for spec in self.specs)
             parts = quarters if is_wide else [slab]
             pieces.append([Judged.make(one, self.specs, networks, self.device) for one in parts])

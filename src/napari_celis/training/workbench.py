@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from napari_celis.core.errors import TrainingError
+from napari_celis.models.tensor_file import write_tensors
 
 DESCRIPTION = "training.json"
 
@@ -53,7 +52,7 @@ class Workbench:
             return
         if not resume:
             self.clear()
-        elif self._read_identity(folder) != identity:
+        elif any(folder.iterdir()) and self._read_identity(folder) != identity:
             raise TrainingError(
                 f"The unfinished training in {folder} was of other data or settings. "
                 "Give the same ones again, or leave out --resume to begin anew."
@@ -79,16 +78,11 @@ class Workbench:
         path = self._path(part)
         if path is None:
             return
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True)
-            (path.parent / DESCRIPTION).write_text(json.dumps({"identity": self._identity}))
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-            save_file(whole or {"nothing": torch.zeros(1)}, temporary, {"facts": json.dumps(dict(facts))})
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        description = path.parent / DESCRIPTION
+        if not description.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            description.write_text(json.dumps({"identity": self._identity}))
+        write_tensors(path, tensors or {"nothing": torch.zeros(1)}, {"facts": json.dumps(dict(facts))})
 
     def drop(self, part: str) -> None:
         """Forget a part that is no longer needed."""
