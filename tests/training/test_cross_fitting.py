@@ -1,0 +1,198 @@
+"""Nothing is predicted, judged or chosen by what was learned in the same place."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from core.problems import random_labels
+from napari_celis.core.descriptors import sample_spec
+from napari_celis.training import affinity_stage, energy_stage, pipeline, policy_stage
+from napari_celis.training.affinity_stage import cross_fitted_affinities
+from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_energies
+from napari_celis.training.folds import Slab, slab_bounds
+from napari_celis.training.pipeline import TrainSettings
+from napari_celis.training.policy import PolicyExamples
+from napari_celis.training.policy_stage import fit_policy
+from napari_celis.training.records import TrainRecord
+from napari_celis.training.workbench import Workbench
+
+SHAPE = (9, 4, 5)
+HALO = 2
+
+
+def result_of(records):
+    """Run a stage to its end."""
+    while True:
+        try:
+            next(records)
+        except StopIteration as end:
+            return end.value
+
+
+def sections(shape):
+    """A volume whose voxels hold the number of their section."""
+    return np.broadcast_to(np.arange(shape[0], dtype=np.uint8)[:, None, None], shape)
+
+
+class FakeTrainer:
+    """Remembers the sections it was given."""
+
+    def __init__(self, image, truth, settings, *, seed, device):
+        assert (image == truth).all()
+        assert (settings, seed, device) == ("settings", 5, "cpu")
+        self.seen = frozenset(np.unique(image).tolist())
+
+    def run(self, *, minutes):
+        yield SimpleNamespace(seconds=30 * minutes, loss=0.5, figures=None)
+
+    def result(self):
+        return SimpleNamespace(seen=self.seen, halo_zyx=(HALO, 0, 0))
+
+
+def test_every_slab_is_predicted_by_the_network_of_the_other_one(monkeypatch):
+    asked = []
+
+    def predict(net, image, turns):
+        """Answer with the section itself, and whether the network was trained on it."""
+        own = image[:, 0, 0].tolist()
+        asked.append((net.seen, own))
+        found = np.array([[z, z in net.seen, min(net.seen)] for z in own], dtype=np.float32)
+        return np.broadcast_to(found.T[:, :, None, None], (3, *image.shape))
+
+    monkeypatch.setattr(affinity_stage, "AffinityTrainer", FakeTrainer)
+    monkeypatch.setattr(affinity_stage, "to_tensors", lambda _: ({}, {}))
+    monkeypatch.setattr(affinity_stage, "predict_turned", predict)
+    volume, bounds = sections(SHAPE), slab_bounds(SHAPE[0])
+    assert [(part.start, part.stop) for part in bounds] == [(0, 4), (4, 9)]
+    bench = Workbench(None, "", resume=False)
+    affinities = result_of(
+        cross_fitted_affinities(volume, volume, bounds, "settings", 1.0, bench, seed=5, device="cpu")
+    )
+    section, was_seen, first_seen = affinities
+    np.testing.assert_array_equal(section, volume)
+    assert not was_seen.any()
+    np.testing.assert_array_equal(first_seen, np.where(volume < 4, 4, 0))
+    # Around a slab the network sees a halo, as it would inside a larger volume.
+    assert asked == [
+        (frozenset(range(4, 9)), list(range(4 + HALO))),
+        (frozenset(range(4)), list(range(4 - HALO, 9))),
+    ]
+
+
+@pytest.fixture(scope="module")
+def slabs():
+    """Two slabs that can be told apart by their affinities."""
+    rng = np.random.default_rng(2)
+    parts = []
+    for value in (0.25, 0.75):
+        labels = random_labels(rng, (6, 7, 8), 12, 0.0)
+        truth = random_labels(rng, labels.shape, 3, 0.0)
+        parts.append(Slab(labels, truth, np.full((3, *labels.shape), value, np.float32)))
+    return tuple(parts)
+
+
+def test_energies_are_judged_on_the_other_slab(slabs, monkeypatch):
+    runs = []
+
+    def train(name, network, fit, features, held_out, held_out_features, settings, device, *, keep_best=True):
+        values = [
+            set(np.unique(own.layout[examples.centres]).tolist())
+            for examples, own in ((fit, features), (held_out, held_out_features))
+        ]
+        runs.append((*values, keep_best))
+        with torch.no_grad():
+            network.output.bias.fill_(len(runs))
+        yield SimpleNamespace(epoch=0, loss=0.0, validation_loss=1.0, validation_auc=len(runs), seconds=0.0)
+
+    monkeypatch.setattr(energy_stage, "train_energy", train)
+    rng = np.random.default_rng(0)
+    specs = [sample_spec(name, "pairwise", (3, 3, 3), rng=rng, k=20) for name in ("a", "b")]
+    views = tuple([View(slab.upright, slab.upright.expert_states((0.0, 0.5)))] for slab in slabs)
+    plan = EnergyPlan("fast", examples=200, power=0.5, seconds=1.0, seed=0)
+    bench = Workbench(None, "", resume=False)
+    energies = result_of(fit_energies(specs, views, plan, bench, torch.device("cpu")))
+    first, second = {0.25}, {0.75}
+    of_spec = [(first, second, True), (second, first, True)]
+    assert [runs[i] for i in (0, 1, 3, 4)] == 2 * of_spec
+    for fitted, _, keep_best in (runs[2], runs[5]):
+        # Nothing is left to judge by, so nothing is chosen.
+        assert (fitted, keep_best) == (first | second, False)
+    marks = [[int(n.output.bias) for n in own] for own in (*energies.of_slab, energies.of_both)]
+    assert marks == [[1, 4], [2, 5], [3, 6]]
+    assert energies.auc == {"a": [1, 2], "b": [4, 5]}
+
+
+class FakeJudged:
+    """A place, what judges it, and examples that tell where they are from."""
+
+    def __init__(self, name, scorers=None):
+        self.name, self.scorers = name, [] if scorers is None else scorers
+
+    def first_examples(self):
+        return PolicyExamples(np.full((3, 1), self.name, np.float32), np.array([-1.0, 1.0, 1.0]))
+
+    def visited(self, scorer, *, own_mistakes, most):
+        self.scorers.append((scorer, own_mistakes))
+        return self.first_examples()
+
+
+@pytest.mark.parametrize("along_runs", [False, True])
+def test_each_slab_is_visited_by_the_policy_of_the_other_one(monkeypatch, along_runs):
+    def origins(examples, power):
+        return frozenset(np.unique(examples.features).astype(int).tolist()), len(examples.change)
+
+    monkeypatch.setattr(policy_stage, "fit_classifier", origins)
+    judged = FakeJudged(1), FakeJudged(2)
+    classifier, own = result_of(fit_policy(judged, 0.5, 100, along_runs=along_runs))
+    n = 9 if along_runs else 3
+    assert classifier == (frozenset({1, 2}), 2 * n)
+    assert own == [(frozenset({1}), n), (frozenset({2}), n)]
+    for one, other in (judged, judged[::-1]):
+        wanted = [((frozenset({other.name}), 3), False), ((frozenset({other.name}), 6), True)]
+        assert one.scorers == (wanted if along_runs else [])
+
+
+@pytest.mark.parametrize("size", [12, 24], ids=["whole slabs", "quarters"])
+def test_thresholds_are_chosen_by_what_never_saw_the_place(monkeypatch, size):
+    """Energies and policies are names here; only who meets whom is looked at."""
+    made, chosen, fitted = [], [], []
+
+    class Recorder:
+        @classmethod
+        def make(cls, slab, specs, networks, device):
+            made.append((int(slab.truth.max()), networks))
+            one = SimpleNamespace(place=int(slab.truth.max()), shape=slab.truth.shape, networks=networks)
+            one.first_changes = lambda: (np.zeros((len(specs), 1)), np.ones(1))
+            return one
+
+    def choose(pairs, stage):
+        chosen.append([(one.place, one.networks, one.shape, scorer) for one, scorer in pairs])
+        yield TrainRecord(stage, 0.0)
+        return 0.0, {}
+
+    def fit(judged, *_, **__):
+        fitted.append([(one.place, one.networks) for one in judged])
+        yield TrainRecord("policy", 0.0)
+        return "policy of both", ["policy of 1", "policy of 2"]
+
+    for name, fake in (("Judged", Recorder), ("choose_threshold", choose), ("fit_policy", fit)):
+        monkeypatch.setattr(pipeline, name, fake)
+    labels = np.ones((9, size, size), np.uint64)
+    slabs = tuple(Slab(labels, place * labels, np.zeros((3, *labels.shape), np.float32)) for place in (1, 2))
+    rng = np.random.default_rng(0)
+    specs = (sample_spec("a", "pairwise", (9, 9, 9), rng=rng, k=8),)
+    run = pipeline._Run(TrainSettings(minutes=0.1), specs, (10.0,) * 3, Workbench(None, "", resume=False))
+    energies = Energies(("energies of 1", "energies of 2"), "energies of both", {})
+    parts = result_of(run.policies(slabs, energies))
+    strangers = {1: "energies of 2", 2: "energies of 1"}
+    assert {place for place, _ in made} == {1, 2}
+    assert all(networks == strangers[place] for place, networks in made)
+    assert fitted == [[(1, "energies of 2"), (2, "energies of 1")]]
+    shape, n = (9, 12, 12), 4 if size == 24 else 1
+    by_energy, by_policy = chosen
+    assert by_energy == [(place, strangers[place], shape, None) for place in (1, 2) for _ in range(n)]
+    other = {1: "policy of 2", 2: "policy of 1"}
+    assert by_policy == [(place, strangers[place], shape, other[place]) for place in (1, 2) for _ in range(n)]
+    assert parts["classifier"] == "policy of both"
