@@ -1,0 +1,101 @@
+"""A second round of training, along the model's own runs, ends with a model that can be used."""
+
+import numpy as np
+import pytest
+import torch
+
+from napari_celis.core.contingency import contingency_table
+from napari_celis.core.metrics import score
+from napari_celis.core.phantom import PhantomSettings, make_phantom
+from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.models.apply import affinities_of, agglomerator_of
+from napari_celis.models.checkpoint import load_model, save_model
+from napari_celis.training import energy_stage, policy_stage
+from napari_celis.training.pipeline import TrainSettings, train_model
+
+SETTINGS = TrainSettings(minutes=1e-4, second_round=True)
+"""So little time is one step or epoch of everything, on every machine."""
+
+
+def cut_into_pieces(truth, size=10):
+    """Supervoxels of a few seconds' network would be dust: cut the true objects along a grid instead."""
+    z, y, x = np.indices(truth.shape) // size
+    _, pieces = np.unique(truth.astype(np.int64) * 1000 + z * 100 + y * 10 + x, return_inverse=True)
+    return (pieces.reshape(truth.shape) + 1).astype(np.uint64)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Small convolutions only wait for each other on several threads."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
+@pytest.fixture(scope="module")
+def volumes():
+    phantom = make_phantom(PhantomSettings(shape_zyx=(40, 36, 36), seed=3))
+    return phantom.image, phantom.truth, cut_into_pieces(phantom.truth)
+
+
+@pytest.fixture(scope="module")
+def trained(volumes, tmp_path_factory):
+    """The model, read back from its file, the records, and what the stages were given."""
+    seen = {"views": [], "own_mistakes": []}
+
+    def sampled(*arguments, **options):
+        seen["views"].append([int(taken.sum()) for taken in arguments[4]])
+        return sample(*arguments, **options)
+
+    def visited(*arguments, **options):
+        seen["own_mistakes"].append(options["own_mistakes"])
+        return visit(*arguments, **options)
+
+    sample, visit = energy_stage.sample_examples, policy_stage.visit
+    records = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(energy_stage, "sample_examples", sampled)
+        patch.setattr(policy_stage, "visit", visited)
+        training = train_model(*volumes, (10.0, 10.0, 10.0), SETTINGS)
+        try:
+            while True:
+                records.append(next(training))
+        except StopIteration as end:
+            model = end.value.model
+    path = save_model(model, tmp_path_factory.mktemp("model") / "model.safetensors")
+    return load_model(path), records, seen
+
+
+def test_energies_learn_twice_and_the_policy_along_runs(trained):
+    model, records, seen = trained
+    stages = list(dict.fromkeys(record.stage for record in records))
+    rounds = [f"{name} {spec.name}" for name in ("energy of", "second energy of") for spec in model.specs]
+    assert [stage for stage in stages if "energy of " in stage] == rounds
+    done = [record.done for record in records]
+    assert done == sorted(done)
+    # Both slabs, per spec: first what the expert does, then that and three states of the own run.
+    n_specs = len(model.specs)
+    assert [len(states) for states in seen["views"]] == [2] * 2 * n_specs + [2, 3] * 2 * n_specs
+    assert seen["own_mistakes"] == [False, False, True, True]
+
+
+def test_states_lie_along_the_own_runs(trained):
+    _, _, seen = trained
+    own = [states for states in seen["views"] if len(states) == 3]
+    assert any(last > 0 for _, _, last in own)
+    for middle, late, last in own:
+        assert (middle, late) == (round(0.5 * last), round(0.8 * last))
+
+
+def test_the_model_agglomerates(trained, volumes):
+    model, _, _ = trained
+    image, truth, pieces = volumes
+    affinities = affinities_of(model, image)
+    with agglomerator_of(model, Supervoxels.from_labels(pieces), affinities) as agglomerator:
+        n_before = agglomerator.n_segments
+        steps = list(agglomerator.steps(model.threshold))
+        after = agglomerator.labels()
+    assert sum(step.joins_segments for step in steps) == n_before - len(np.unique(after)) > 0
+    before, found = (score(contingency_table(labels, truth)) for labels in (pieces, after))
+    assert found.vi < before.vi
