@@ -1,0 +1,39 @@
+"""Supervoxels that training makes itself may leave nothing to learn: that too is said, with a way out."""
+
+import numpy as np
+import pytest
+
+from core.problems import random_labels
+from napari_celis.core.errors import CelisError
+from napari_celis.training import pipeline
+from napari_celis.training.pipeline import TrainSettings, train_model
+
+SHAPE = (24, 20, 20)
+
+
+def refuse(monkeypatch, truth, supervoxels, match):
+    """Train with affinities from which the watershed would make these supervoxels."""
+
+    def affinities(image, *_, **__):
+        return np.ones((3, *image.shape), np.float32)
+        yield
+
+    monkeypatch.setattr(pipeline, "cross_fitted_affinities", affinities)
+    monkeypatch.setattr(pipeline, "supervoxels_of", lambda _: supervoxels)
+    image = np.random.default_rng(0).integers(0, 255, SHAPE, dtype=np.uint8)
+    with pytest.raises(CelisError, match=match) as refused:
+        list(train_model(image, truth, None, (10.0, 10.0, 10.0), TrainSettings(minutes=0.01)))
+    assert "\n" not in str(refused.value)
+
+
+def test_supervoxels_that_are_the_objects(monkeypatch):
+    labels = random_labels(np.random.default_rng(0), SHAPE, 30, 0.0)
+    refuse(monkeypatch, labels, labels, "no (true merge|merge is right).*finer supervoxels")
+
+
+def test_supervoxels_of_different_objects_that_never_touch(monkeypatch):
+    labels = random_labels(np.random.default_rng(0), SHAPE, 60, 0.0)
+    column = np.arange(SHAPE[2])
+    truth = np.broadcast_to(np.where(column < 10, 1, 2), SHAPE).astype(np.uint64)
+    apart = np.where(abs(column - 10) < 3, 0, labels + np.where(column < 10, 0, 1000).astype(np.uint64))
+    refuse(monkeypatch, truth, apart, "no (false merge|merge is wrong).*larger volume")
