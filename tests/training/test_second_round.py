@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from napari_celis.core.contingency import contingency_table
+from napari_celis.core.expert import expert_steps
 from napari_celis.core.metrics import score
 from napari_celis.core.phantom import PhantomSettings, make_phantom
 from napari_celis.core.supervoxels import Supervoxels
@@ -42,10 +43,13 @@ def volumes():
 @pytest.fixture(scope="module")
 def trained(volumes, tmp_path_factory):
     """The model, read back from its file, the records, and what the stages were given."""
-    seen = {"views": [], "own_mistakes": []}
+    seen = {"views": [], "expert": [], "own_mistakes": []}
 
     def sampled(*arguments, **options):
-        seen["views"].append([int(taken.sum()) for taken in arguments[4]])
+        _, _, actions, overlaps, states = arguments
+        seen["views"].append([int(taken.sum()) for taken in states])
+        order = {step.action_index for step in expert_steps(actions, overlaps)}
+        seen["expert"].append(set(np.flatnonzero(states[-1]).tolist()) <= order)
         return sample(*arguments, **options)
 
     def visited(*arguments, **options):
@@ -83,6 +87,7 @@ def test_energies_learn_twice_and_the_policy_along_runs(trained):
 def test_states_lie_along_the_own_runs(trained):
     _, _, seen = trained
     own = [states for states in seen["views"] if len(states) == 3]
+    assert seen["expert"] == [len(states) == 2 for states in seen["views"]]
     assert any(last > 0 for _, _, last in own)
     for middle, late, last in own:
         assert (middle, late) == (round(0.5 * last), round(0.8 * last))
