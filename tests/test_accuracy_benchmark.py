@@ -66,9 +66,10 @@ def test_what_is_done_is_not_done_again(results):
 
 def test_the_table_holds_the_figures(results, program):
     printed = program("table.py", results, "--minutes", 0.1)
-    rows = {row["method"]: row for row in map(json.loads, results.read_text().splitlines())}
-    for method, row in rows.items():
-        assert re.search(rf"{method} \(1 seeds.*{row['vi']:.3f}", printed)
+    for row in map(json.loads, results.read_text().splitlines()):
+        figures = f"{row['vi']:.3f} / {row['ignore_boundary']['vi']:.3f}"
+        assert re.search(rf"\| {re.escape(figures)} .*\| {row['rand_f1']:.3f} \|", printed)
+    assert "oracle: " in printed
 
 
 def test_causes_add_up(results, folder, program):

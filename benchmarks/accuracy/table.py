@@ -1,6 +1,8 @@
-"""Print the results of `run.py`: per method, the median over folds of the median over seeds.
+"""Print the results of `run.py` as the table of docs/accuracy.md, and how far CELIS is below its peers.
 
-python benchmarks/accuracy/table.py [RESULTS.jsonl] [--note TEXT] [--minutes N]
+    python benchmarks/accuracy/table.py [RESULTS.jsonl] [--note TEXT] [--minutes N]
+
+Per method and slab the median over seeds, then median and mean over slabs; last, what seeds make of it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,18 @@ from typing import Any
 import numpy as np
 
 PEERS = ("mean_affinity", "forest", "forest_multicut")
-COLUMNS = ("vi", "vi_inside", "rand_f1", "rand_f1_inside")
+NAMES = {
+    "none": "no merging",
+    "mean_affinity": "mean affinity",
+    "watershed": "watershed alone",
+    "forest": "forest (after GALA)",
+    "forest_multicut": "forest + multicut",
+    "celis_energy": "CELIS, energy",
+    "celis_learned": "CELIS, learned policy",
+    "oracle": "oracle",
+}
+SLABS = {"z-high": "z ≥ 90", "z-low": "z < 35", "y-low": "y < 70", "y-high": "y ≥ 180"}
+ALL, INSIDE, F1, SECONDS = range(4)
 Rows = dict[str, dict[str, list[list[float]]]]
 """Per method and fold, the figures of every seed."""
 
@@ -25,43 +38,53 @@ def read(path: Path, wanted: dict[str, Any]) -> Rows:
     for line in path.read_text().splitlines():
         row = json.loads(line)
         if all(row[key] == value for key, value in wanted.items()):
-            inside = row["ignore_boundary"]
-            figures = [row["vi"], inside["vi"], row["rand_f1"], inside["rand_f1"]]
+            figures = [row["vi"], row["ignore_boundary"]["vi"], row["rand_f1"], row["seconds"]]
             rows[row["method"]][row["fold"]].append(figures)
     return rows
 
 
+def both(figures: np.ndarray) -> str:
+    """Write the error of all voxels, and that away from boundaries."""
+    return f"{figures[ALL]:.3f} / {figures[INSIDE]:.3f}"
+
+
 def main() -> None:
-    """Print the table, then what became of each fold."""
+    """Print the table, then ratios."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("results", nargs="?", type=Path, default=Path(__file__).with_name("results.jsonl"))
     parser.add_argument("--note", default="")
-    parser.add_argument("--minutes", type=float, default=35.0)
+    parser.add_argument("--minutes", type=float, default=16.0)
     arguments = parser.parse_args()
     rows = read(arguments.results, {"note": arguments.note, "minutes": arguments.minutes})
-    folds = list(next(iter(rows.values())))
-    per_fold = {name: [np.median(own[fold], axis=0) for fold in folds] for name, own in rows.items()}
-    spread = {
-        name: np.mean([np.ptp(own[fold], axis=0) for fold in folds], axis=0) for name, own in rows.items()
+    folds = [fold for fold in SLABS if any(fold in own for own in rows.values())]
+    table = {
+        name: np.array([np.median(rows[name][fold], axis=0) for fold in folds])
+        for name in NAMES
+        if name in rows
     }
-    best = np.min([np.median(per_fold[name], axis=0)[:2] for name in PEERS if name in rows], axis=0)
-    print(
-        f"{'median over ' + ', '.join(folds):<40}"
-        + "".join(f"{name:>16}" for name in COLUMNS)
-        + "   ratio to best peer"
-    )
-    for name, figures in per_fold.items():
-        median = np.median(figures, axis=0)
-        ratio = median[:2] / best
+    titles = [
+        "method",
+        *(SLABS[fold] for fold in folds),
+        "median",
+        "mean",
+        "Rand F1, median",
+        "seconds, median",
+    ]
+    print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
+    for name, figures in table.items():
+        median, mean = np.median(figures, axis=0), figures.mean(axis=0)
+        cells = [NAMES[name], *map(both, figures), both(median), both(mean), f"{median[F1]:.3f}"]
+        print(f"| {' | '.join([*cells, f'{median[SECONDS]:.2f}'])} |")
+    best = np.min([np.median(table[name], axis=0) for name in PEERS if name in table], axis=0)
+    print()
+    for name, figures in table.items():
+        ratio = np.median(figures, axis=0) / best
         seeds = len(rows[name][folds[0]])
+        spread = np.mean([np.ptp(rows[name][fold], axis=0)[ALL] for fold in folds])
         print(
-            f"{name + f' ({seeds} seeds, spread {spread[name][0]:.3f})':<40}"
-            + "".join(f"{value:>16.3f}" for value in median)
-            + f"   {ratio[0]:.2f}  {ratio[1]:.2f}"
+            f"{NAMES[name]}: {ratio[ALL]:.2f} / {ratio[INSIDE]:.2f} of the best peer; {seeds} seeds, "
+            f"on one slab {spread:.3f} bits apart on average"
         )
-    print("\nVI per fold, all voxels / away from boundaries")
-    for name, figures in per_fold.items():
-        print(f"{name:<18}" + "".join(f"{own[0]:>9.3f} / {own[1]:.3f}" for own in figures))
 
 
 if __name__ == "__main__":
