@@ -6,7 +6,7 @@ import pytest
 from core.problems import random_labels
 from napari_celis.core import buffers
 from napari_celis.core.descriptors import sample_spec, unpack_bits
-from napari_celis.core.errors import CelisError
+from napari_celis.core.errors import TrainingError
 from napari_celis.core.parallel import Pool
 from napari_celis.training.examples import sample_examples, stream
 from napari_celis.training.folds import Scene
@@ -150,7 +150,7 @@ def test_supervoxels_without_right_or_without_wrong_merges(volumes):
         (np.ones_like(labels), "no false merge for spec `pairwise`.*larger volume"),
     ):
         scene = Scene.make(labels, truth, np.empty(0, dtype=np.float32))
-        with pytest.raises(CelisError, match=message) as refused:
+        with pytest.raises(TrainingError, match=message) as refused:
             sample_examples(
                 scene.table(spec_of("pairwise"), pool), *parts_of(scene), scene.expert_states((0.0, 0.9)),
                 budget=100, power=0.5, rng=np.random.default_rng(0),

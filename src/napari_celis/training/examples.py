@@ -10,7 +10,7 @@ import numpy as np
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.buffers import Buffers, allocate
 from napari_celis.core.energy import EnergyCache
-from napari_celis.core.errors import CelisError
+from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import Overlaps
 from napari_celis.core.kernels import changes as kernels
 from napari_celis.core.kernels import regions as region_kernels
@@ -147,7 +147,7 @@ def sample_examples(
     parts = [sample.result() for sample in samples]
     for (weights, _), kind in zip(parts, ("true", "false"), strict=True):
         if not len(weights):
-            raise CelisError(
+            raise TrainingError(
                 f"The training data hold no {kind} merge for spec `{table.tiling.spec.name}`: every action "
                 f"that a descriptor sees is a {'false' if kind == 'true' else 'true'} one. Use finer "
                 "supervoxels, or a larger volume with more than one object."

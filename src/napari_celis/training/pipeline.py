@@ -144,10 +144,16 @@ def train_model(
         require_room(image[part].shape, specs)
         if supervoxels is not None:
             require_both_kinds(supervoxels[part], truth[part])
-    identity = fingerprint({**asdict(settings), "nm": list(voxel_size_nm)}, image, truth, supervoxels)
+    # An interrupted run may go on with another processor.
+    what = {**asdict(settings), "nm": list(voxel_size_nm), "device": None}
+    identity = fingerprint(what, image, truth, supervoxels)
     run = _Run(settings, specs, as_triple(voxel_size_nm), Workbench(folder, identity, resume=resume))
     affinities = yield from within(run.affinities(image, truth, bounds), 0.0, 2 / 3 * AFFINITY_SHARE)
-    labels = supervoxels_of(affinities) if supervoxels is None else supervoxels
+    labels = supervoxels
+    if labels is None:
+        labels = supervoxels_of(affinities)
+        for part in bounds:
+            require_both_kinds(labels[part], truth[part])
     slabs = tuple(Slab(labels[part], truth[part], affinities[:, part]) for part in bounds)
     assert len(slabs) == 2
     middle = 2 / 3 * AFFINITY_SHARE

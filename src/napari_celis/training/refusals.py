@@ -12,7 +12,7 @@ from napari_celis.core.volume import format_shape
 from napari_celis.training.folds import Scene
 
 HINTS = {
-    "right": "Use finer supervoxels: these already follow the objects, or cross them everywhere.",
+    "right": "Give finer supervoxels: these already follow the objects, or cross them everywhere.",
     "wrong": "Give a larger volume, where more than one object has supervoxels that touch.",
 }
 
