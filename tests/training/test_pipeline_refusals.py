@@ -84,9 +84,7 @@ def test_another_processor_may_go_on_and_another_seed_may_not(monkeypatch):
         return Workbench(None, identity, resume=resume)
 
     monkeypatch.setattr(pipeline, "Workbench", bench)
-    monkeypatch.setattr(
-        pipeline, "cross_fitted_affinities", lambda *_, **__: iter([TrainRecord("begun", 0.0)])
-    )
+    monkeypatch.setattr(pipeline, "cross_fitted_affinities", lambda *_, **__: iter([TrainRecord("", 0.0)]))
     for settings in (TrainSettings(), TrainSettings(device="cpu"), TrainSettings(seed=1)):
         next(train_model(*volumes(), NM, settings))
     assert identities[0] == identities[1] != identities[2]
