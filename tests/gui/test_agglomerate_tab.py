@@ -79,6 +79,27 @@ def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
     assert tab.scores.n_shown == 0
 
 
+def test_keys_prepare_once_however_often_they_are_pressed(qtbot, tab):
+    workspace, engines = tab.workspace, []
+    workspace.engine_changed.connect(lambda: engines.append(workspace.engine))
+    for _ in range(3):
+        tab.toggle()
+        tab.step_once()
+    qtbot.waitUntil(lambda: bool(engines), timeout=30_000)
+    wait_for_steps(qtbot, tab, 1)
+    qtbot.waitUntil(lambda: not workspace.is_busy)
+    assert len(engines) == 1, "and what was wanted last was done"
+
+    # What fails or is cancelled can be asked for again.
+    workspace.use_engine(None)
+    tab.step_once()
+    workspace.cancel_prepare()
+    qtbot.waitUntil(lambda: not workspace.is_busy)
+    tab.step_once()
+    qtbot.waitUntil(lambda: workspace.engine is not None, timeout=30_000)
+    wait_for_steps(qtbot, tab, 1)
+
+
 def test_run_becomes_pause(qtbot, ready):
     ready.speed.setValue(5)
     ready.run.click()
@@ -108,6 +129,10 @@ def test_steps_undo_redo_and_reset(qtbot, ready):
     assert not ready.redo.isEnabled()
     ready.reset.click()
     wait_for_steps(qtbot, ready, 0)
+    ready.redo.click()
+    wait_for_steps(qtbot, ready, 6)
+    ready.reset.click()
+    wait_for_steps(qtbot, ready, 0)
     assert ready.figures.value("Segments") == "48"
     assert not ready.undo.isEnabled()
     assert ready.energy.energies == [ready.workspace.engine.snapshot.energy]
@@ -129,6 +154,16 @@ def test_threshold_is_dragged_or_typed_and_run_to(qtbot, ready):
     ready.threshold.setValue(-0.5)
     assert ready.scores.line.value() == engine.threshold == -0.5
     assert "--threshold -0.5" in ready.command.text.text()
+
+
+def test_threshold_counts_when_it_is_typed_to_the_end(qtbot, ready):
+    engine, seen = ready.workspace.engine, []
+    engine.threshold_changed.connect(seen.append)
+    ready.threshold.selectAll()
+    QTest.keyClicks(ready.threshold, "-1.5")
+    assert seen == []
+    QTest.keyClick(ready.threshold, Qt.Key.Key_Return)
+    assert seen == [-1.5]
 
 
 def test_run_without_a_merge_says_what_to_do(qtbot, ready):
@@ -159,6 +194,27 @@ def test_timeline_shows_any_step_and_goes_back(qtbot, ready):
     assert timeline.place.text() == "3 decisions"
     np.testing.assert_array_equal(live.lut, ready.workspace.engine.snapshot.segment_ids)
     assert ready.workspace.engine.snapshot.n_undone == 7
+
+
+def test_undo_and_redo_show_the_present(qtbot, ready):
+    workspace = ready.workspace
+    live = workspace.segmentation_layer.data
+    ready.many.click()
+    wait_for_steps(qtbot, ready, 10)
+    for button, n_left in ((ready.undo, 9), (ready.redo, 10)):
+        workspace.show_step(4)
+        button.click()
+        wait_for_steps(qtbot, ready, n_left)
+        assert workspace.preview_step is None
+        np.testing.assert_array_equal(live.lut, workspace.engine.snapshot.segment_ids)
+
+    # A state that is no longer in the past is the present, also where nobody sees the timeline.
+    ready.hide()
+    workspace.show_step(7)
+    workspace.engine.undo(5)
+    wait_for_steps(qtbot, ready, 5)
+    assert workspace.preview_step is None
+    np.testing.assert_array_equal(live.lut, workspace.engine.snapshot.segment_ids)
 
 
 def test_camera_follows_the_merges(qtbot, ready):

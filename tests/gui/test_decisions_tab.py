@@ -13,6 +13,7 @@ from qtpy.QtTest import QTest
 from gui.conftest import block_labels, small_agglomerator
 from gui.patience import be_patient
 from napari_celis.core.decisions import ActionState
+from napari_celis.gui.deciding import NOTHING_OPEN
 from napari_celis.gui.decision_table import (
     NO_RANK,
     NO_SCORE,
@@ -26,6 +27,7 @@ from napari_celis.gui.decision_table import (
 )
 from napari_celis.gui.decisions_tab import DecisionsTab
 from napari_celis.gui.engine import Engine
+from napari_celis.gui.widgets import CommandLine
 from napari_celis.gui.workspace import Workspace
 
 UP, DOWN = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
@@ -270,7 +272,7 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     assert not tab.pointing.is_on
     tab.toggle.setChecked(True)
     assert tab.pointing.is_on
-    assert tab.command.text.text().startswith("celis agglomerate")
+    assert not tab.findChildren(CommandLine), "no command decides by hand"
 
     # Two that do not touch are told so, with the nearest that do.
     workspace.select(1, workspace.supervoxels.n)
@@ -279,6 +281,39 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     workspace.use_engine(None)
     assert tab.table.rowCount() == 0
     assert tab.empty.isVisible()
+
+
+def test_the_row_follows_its_merge_when_the_table_is_sorted(tab, qtbot):
+    deciding, viewer = tab.deciding, tab.workspace.viewer
+    choose(tab, 3)
+    action = deciding.action
+    for order in (DOWN, UP):
+        tab.view.sortByColumn(1, order)
+        assert deciding.action == action
+        assert tab.table.action_at(tab.view.currentIndex().row()) == action
+        assert [index.row() for index in tab.view.selectionModel().selectedRows()] == [
+            tab.table.row_of(action)
+        ]
+    # A click on the current row goes back to its place.
+    at = viewer.dims.point[0]
+    viewer.dims.set_point(0, 11 if at < 6 else 0)
+    tab.view.scrollTo(tab.view.currentIndex())
+    place = tab.view.visualRect(tab.view.currentIndex()).center()
+    QTest.mouseClick(tab.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert viewer.dims.point[0] == at
+
+
+def test_the_queue_begins_again_after_its_end(tab, qtbot):
+    deciding = tab.deciding
+    queue = deciding.queue()
+    deciding.inspect(int(queue[-1]))
+    deciding.next_doubtful()
+    assert deciding.action == queue[0]
+    assert tab.workspace.problem != (NOTHING_OPEN, "warning")
+    with qtbot.waitSignal(tab.workspace.engine.finished):
+        tab.workspace.engine.run(np.inf)
+    deciding.next_doubtful()
+    assert tab.workspace.problem == (NOTHING_OPEN, "warning")
 
 
 def test_the_table_keeps_up_with_a_run(tab, qtbot):

@@ -107,14 +107,44 @@ def test_back_and_forth_restores_everything(qtbot, engine):
     ahead = engine.snapshot
     undone = after(qtbot, engine, lambda: engine.undo(2))
     assert (len(undone.steps), undone.n_undone) == (4, 2)
-    redone = after(qtbot, engine, lambda: engine.redo(2))
-    np.testing.assert_array_equal(redone.segment_ids, ahead.segment_ids)
+    engine.redo()
+    engine.redo()
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 6)
+    np.testing.assert_array_equal(engine.snapshot.segment_ids, ahead.segment_ids)
     back = after(qtbot, engine, lambda: engine.go_back(1))
     assert len(back.steps) == 1
     reset = after(qtbot, engine, engine.reset)
     np.testing.assert_array_equal(reset.scores, start.scores)
     assert reset.energy == start.energy
     assert (reset.vi_split, reset.vi_merge) == pytest.approx((start.vi_split, start.vi_merge))
+
+
+def test_one_redo_brings_back_all_that_a_jump_took(qtbot, engine):
+    def stand(n_steps):
+        qtbot.waitUntil(lambda: len(engine.snapshot.steps) == n_steps and not engine.snapshot.is_running)
+
+    engine.step(8)
+    stand(8)
+    ahead = engine.snapshot
+    engine.go_back(5)
+    engine.undo()
+    engine.reset()
+    stand(0)
+    for n_steps in (4, 5, 8):
+        engine.redo()
+        stand(n_steps)
+    assert engine.snapshot.n_undone == 0
+    assert engine.snapshot.energy == ahead.energy
+    np.testing.assert_array_equal(engine.snapshot.segment_ids, ahead.segment_ids)
+
+    # What was decided since counts more: the jump is forgotten.
+    engine.go_back(2)
+    engine.step(3)
+    stand(5)
+    engine.undo(3)
+    stand(2)
+    engine.redo()
+    stand(3)
 
 
 def test_errors_against_the_truth_are_those_of_the_metrics(qtbot, engine):

@@ -42,7 +42,8 @@ KILLED = """
 import os, signal
 from gui.conftest import small_agglomerator
 from napari_celis.gui.kept_decisions import DecisionFile
-from napari_celis.gui.stepping import Command, Stepper
+from napari_celis.gui.step_loop import Command
+from napari_celis.gui.stepping import Stepper
 
 def tell(what, value):
     if what == "carried_out" and value == "merge":
@@ -240,6 +241,12 @@ def test_decisions_that_cannot_be_kept_are_made_and_said(qtbot, tmp_path):
         engine.merge(FIRST + 1, FIRST + 2)
     assert "Export them before closing" in said.all_signals_and_args[-1].args[0]
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    # A run says it once, not with every step.
+    sentences = []
+    engine.not_kept.connect(sentences.append)
+    engine.step(5)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 6)
+    assert len(sentences) == 1
     engine.close()
 
 
@@ -447,5 +454,19 @@ def test_an_offer_goes_with_the_model(qtbot):
     workspace, offer = open_window(qtbot)
     qtbot.waitUntil(lambda: bool(offer.runs))
     workspace.use_model(None)
+    assert offer.isHidden()
+    workspace.dispose()
+
+
+def test_a_failed_look_for_earlier_decisions_is_said(qtbot, monkeypatch):
+    be_patient(qtbot)
+
+    def fail(key):
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr("napari_celis.gui.going_on.kept_runs", fail)
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: "not yours" in workspace.problem[0])
+    assert workspace.problem[1] == "warning"
     assert offer.isHidden()
     workspace.dispose()

@@ -171,12 +171,13 @@ def test_two_clicks_show_the_pair_and_keys_decide(pointing, qtbot):
     with qtbot.waitSignal(engine.advanced):
         press(pointing, KEY.Key_U)
     assert engine.snapshot.steps == ()
-    with qtbot.waitSignal(engine.advanced):
-        press(pointing, KEY.Key_Z, CTRL | SHIFT)
-    assert len(engine.snapshot.steps) == 1
-    with qtbot.waitSignal(engine.advanced):
-        press(pointing, KEY.Key_Z, CTRL)
-    assert engine.snapshot.steps == ()
+    for redo in ((KEY.Key_Z, CTRL | SHIFT), (KEY.Key_Y,)):
+        with qtbot.waitSignal(engine.advanced):
+            press(pointing, *redo)
+        qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1 and not engine.snapshot.is_running)
+        with qtbot.waitSignal(engine.advanced):
+            press(pointing, KEY.Key_Z, CTRL)
+        qtbot.waitUntil(lambda: engine.snapshot.steps == ())
 
     click(pointing, beside)
     with qtbot.waitSignal(engine.advanced):
@@ -225,6 +226,15 @@ def test_a_cut_is_shown_before_it_is_made(pointing, qtbot):
     press(pointing, KEY.Key_Return)
     qtbot.waitUntil(lambda: engine.snapshot.last_command == "cut")
     assert workspace.segment_of(first) != workspace.segment_of(third)
+    assert engine.snapshot.steps[-1].kind == "cut"
+
+    # The key of the keypad does the same.
+    press(pointing, KEY.Key_U)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 2)
+    press(pointing, KEY.Key_C)
+    qtbot.waitUntil(lambda: deciding.plan is not None)
+    press(pointing, KEY.Key_Enter, Qt.KeyboardModifier.KeypadModifier)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 3)
     assert engine.snapshot.steps[-1].kind == "cut"
 
     workspace.select(40)

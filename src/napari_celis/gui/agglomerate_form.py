@@ -12,6 +12,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_celis.gui.keys import REDO_TIP
 from napari_celis.gui.plots import EnergyPlot, ScorePlot
 from napari_celis.gui.snapshot import Snapshot
 from napari_celis.gui.timeline import Timeline
@@ -81,8 +82,8 @@ class AgglomerateForm(QWidget):
         self.step = _button("Step", "Take the next merge, whatever its score.", STEP_KEY)
         self.many = _button("Step × N", "Take so many merges, whatever their scores.")
         self.undo = _button("Undo", "Take the last decision back; also Ctrl+Z.", "U")
-        self.redo = _button("Redo", "Do it again: Ctrl+Shift+Z.", "Y")
-        self.reset = _button("Reset", "Take everything back; Redo brings it again.")
+        self.redo = _button("Redo", REDO_TIP, "Y")
+        self.reset = _button("Reset", "Take everything back; one Redo brings it all again.")
         self.show_layer = _button("Show segmentation", "Add the layer of the live segmentation again.")
 
     def _make_settings(self) -> None:
@@ -100,6 +101,8 @@ class AgglomerateForm(QWidget):
         self.threshold.setDecimals(3)
         self.threshold.setRange(-1e6, 1e6)
         self.threshold.setSingleStep(0.1)
+        # It counts at once, in a run too: a number that is half typed must not.
+        self.threshold.setKeyboardTracking(False)
         self.threshold.setToolTip(
             "A run stops when the next score is not below this. The line can be dragged."
         )

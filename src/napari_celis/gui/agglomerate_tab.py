@@ -9,8 +9,9 @@ from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QMessageBox, QWidget
 
 from napari_celis.gui.agglomerate_form import RUN_KEY, STEP_KEY, AgglomerateForm, number
+from napari_celis.gui.deciding import Deciding
 from napari_celis.gui.snapshot import Snapshot
-from napari_celis.gui.stepping import GO_ON
+from napari_celis.gui.stepping import GO_ON, REDO
 from napari_celis.gui.workspace import Workspace
 
 PANEL_MS = 200
@@ -30,6 +31,7 @@ class AgglomerateTab(AgglomerateForm):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._workspace = workspace
+        self._deciding = Deciding.of(workspace)
         self._engine: Any = None
         self._followed_at = 0.0
         self._shown: Snapshot | None = None
@@ -49,8 +51,8 @@ class AgglomerateTab(AgglomerateForm):
             (self.to_threshold, self._on_to_threshold),
             (self.step, self.step_once),
             (self.many, self._on_many),
-            (self.undo, lambda: self._engine.undo()),
-            (self.redo, lambda: self._engine.redo()),
+            (self.undo, self._deciding.undo),
+            (self.redo, self._deciding.redo),
             (self.reset, lambda: self._engine.reset()),
             (self.show_layer, self._workspace.show_segmentation),
         )
@@ -79,12 +81,10 @@ class AgglomerateTab(AgglomerateForm):
 
     def toggle(self) -> None:
         """Run, or hold a run; prepare first where that is needed."""
-        if self._engine is None:
-            self._workspace.prepare(and_then=lambda engine: engine.run())
-        elif self._engine.snapshot.is_running:
+        if self._can_pause():
             self._engine.pause()
         else:
-            self._engine.run()
+            self._with_engine(lambda engine: engine.run())
 
     def step_once(self) -> None:
         """Take one merge; prepare first where that is needed."""
@@ -97,9 +97,10 @@ class AgglomerateTab(AgglomerateForm):
         self._with_engine(lambda engine: engine.run_to_threshold())
 
     def _with_engine(self, work: Any) -> None:
+        """Do something now if that can be done, or once all is prepared; a key may come at any time."""
         if self._engine is None:
             self._workspace.prepare(and_then=work)
-        else:
+        elif self._is_free():
             work(self._engine)
 
     def _on_prepare(self) -> None:
@@ -195,8 +196,8 @@ class AgglomerateTab(AgglomerateForm):
     def _show_state(self, snapshot: Snapshot) -> None:
         """Say whether a run goes on."""
         if snapshot.is_running:
-            self.state.setText(AGAIN if snapshot.last_command == GO_ON else "Running.")
-        elif snapshot.last_command == GO_ON:
+            self.state.setText(AGAIN if snapshot.last_command in (GO_ON, REDO) else "Running.")
+        elif snapshot.last_command == GO_ON or self.state.text() == AGAIN:
             self.state.setText(f"Ready: {len(snapshot.steps):,} decisions stand again.")
         elif self.state.text() == "Running." or snapshot.last_command == "pause":
             self.state.setText("Paused.")
@@ -225,13 +226,24 @@ class AgglomerateTab(AgglomerateForm):
         self.scores.show_threshold(value)
         self.command.refresh()
 
+    def _is_free(self) -> bool:
+        """Tell whether nothing is being prepared, and no decisions are being made again."""
+        is_running = self._engine is not None and self._engine.snapshot.is_running
+        return not self._workspace.is_busy and (not is_running or self._can_pause())
+
+    def _can_pause(self) -> bool:
+        """Tell whether a run goes on; decisions that are made again cannot be held."""
+        snapshot = self._engine.snapshot if self._engine is not None else None
+        return snapshot is not None and snapshot.is_running and snapshot.last_command not in (GO_ON, REDO)
+
     def _enable(self) -> None:
         """Offer only what can be done now."""
         snapshot = self._engine.snapshot if self._engine is not None else None
         is_running = snapshot is not None and snapshot.is_running
-        is_free = not self._workspace.is_busy and not (is_running and snapshot.last_command == GO_ON)
-        for widget in (self.prepare, self.run, self.to_threshold, self.step, self.many):
+        is_free = self._is_free()
+        for widget in (self.prepare, self.to_threshold, self.step, self.many):
             widget.setEnabled(is_free)
+        self.run.setEnabled(is_free or self._can_pause())
         self.run.setText(f"{'Pause' if is_running else 'Run'}  [{RUN_KEY}]")
         self.undo.setEnabled(bool(snapshot and snapshot.steps))
         self.reset.setEnabled(bool(snapshot and snapshot.steps))

@@ -36,11 +36,17 @@ class Background(QObject):
         else:
             begin()
 
-    def start(self, work: Callable[[Report], Any], on_returned: Callable[[Any], object]) -> None:
-        """Do work in a thread, then hand its result to `on_returned` in this one."""
+    def start(
+        self,
+        work: Callable[[Report], Any],
+        on_returned: Callable[[Any], object],
+        on_failed: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Do work in a thread, then hand its result to `on_returned` in this one, or call `on_failed`."""
         assert self._job is None
         job = self._job = Job(work, "celis preparation", self)
         job.progressed.connect(self.progressed)
+        job.failed.connect(lambda sentence: on_failed())
         job.failed.connect(self.failed)
         job.cancelled.connect(self.cancelled)
         job.returned.connect(lambda result: self._hand_over(on_returned, result))

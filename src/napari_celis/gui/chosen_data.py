@@ -38,6 +38,9 @@ class ChosenData(QObject):
     """A sentence, and "error", "warning" or, for a mere hint, ""; an empty sentence clears."""
     data_changed = Signal()
     supervoxels_chosen = Signal()
+    """There are supervoxels, and they or what has to fit them was chosen anew."""
+    edited = Signal()
+    """A chosen layer was painted on, replaced or moved."""
 
     def __init__(self, viewer: Any) -> None:
         super().__init__()
@@ -77,8 +80,8 @@ class ChosenData(QObject):
         self.check()
         if layer is not None:
             self._watch_edits(layer)
-            if role == "supervoxels":
-                self.supervoxels_chosen.emit()
+        if self.supervoxels_layer is not None:
+            self.supervoxels_chosen.emit()
 
     def use_model(self, model: CelisModel | None, path: Path | None = None) -> None:
         """Use a model that is in memory already."""
@@ -210,6 +213,7 @@ class ChosenData(QObject):
         self.n_edits += 1
         self.on_lost(f"The {called(roles[0], event.source.name)} was edited.")
         self.data_changed.emit()
+        self.edited.emit()
 
     def on_lost(self, what_happened: str) -> None:
         """React when data that a run may depend on has changed or gone."""

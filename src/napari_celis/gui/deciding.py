@@ -9,7 +9,7 @@ from napari_celis.gui.looking import Looking
 from napari_celis.gui.snapshot import Snapshot
 from napari_celis.gui.workspace import Workspace
 
-ALREADY_DECIDED = "All open merges have been looked at. Change the threshold, or run on."
+NOTHING_OPEN = "No merge is open any more: all are merged or kept apart."
 
 
 class Deciding(Looking):
@@ -34,18 +34,18 @@ class Deciding(Looking):
     # What can be looked at.
 
     def next_doubtful(self) -> None:
-        """Look at the open decision that comes next in the queue."""
+        """Look at the open decision that comes next in the queue; after the last, at the first again."""
         if self.engine is None:
             self._hint("There is nothing to decide yet. Prepare the data first.")
             return
         queue = self.queue()
+        if not len(queue):
+            self._hint(NOTHING_OPEN)
+            return
         at = np.flatnonzero(queue == self.action)
         place = int(at[0]) + 1 if len(at) else 0
-        if place >= len(queue):
-            self._hint(ALREADY_DECIDED)
-            return
         self._leave_preview()
-        self.inspect(int(queue[place]))
+        self.inspect(int(queue[place % len(queue)]))
 
     def clear(self) -> None:
         """Drop the planned cut; without one, drop the selection. What was said goes too."""
@@ -98,11 +98,13 @@ class Deciding(Looking):
     def undo(self) -> None:
         """Take the last decision back."""
         if self.engine is not None:
+            self._leave_preview()
             self.engine.undo()
 
     def redo(self) -> None:
-        """Do the decision again that was taken back last."""
+        """Do again what was taken back last: one decision, or all that a jump back took."""
         if self.engine is not None:
+            self._leave_preview()
             self.engine.redo()
 
     def plan_cut(self) -> None:

@@ -34,9 +34,10 @@ from napari_celis.gui.decision_table import (
 )
 from napari_celis.gui.history_tab import HistoryTab
 from napari_celis.gui.inspector import Inspector
+from napari_celis.gui.keys import REDO_TIP
 from napari_celis.gui.looking import REFRESH_MS
 from napari_celis.gui.pointing import MODE, Pointing
-from napari_celis.gui.widgets import CommandLine, button, row, wrapped
+from napari_celis.gui.widgets import button, row, wrapped
 from napari_celis.gui.workspace import Workspace
 
 EMPTY = (
@@ -63,7 +64,6 @@ class DecisionsTab(QWidget):
         self.view = CompactTable()
         self.history = HistoryTab(workspace)
         self.inspector = Inspector(workspace)
-        self.command = CommandLine(workspace.command)
         self._parts: dict[str, np.ndarray] = {}
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -80,7 +80,7 @@ class DecisionsTab(QWidget):
         self.toggle = QCheckBox("Point and click")
         self.toggle.setToolTip("Clicks in the canvas select segments and single keys decide.")
         self.undo = button("Undo", deciding.undo, "Take the last decision back.", "U")
-        self.redo = button("Redo", deciding.redo, "Do it again: Ctrl+Shift+Z.", "Y")
+        self.redo = button("Redo", deciding.redo, REDO_TIP, "Y")
         self.next = button("Next", deciding.next_doubtful, "Go to the next doubtful merge.", "N")
         self.state = QComboBox()
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
@@ -129,7 +129,6 @@ class DecisionsTab(QWidget):
         layout.addLayout(row(self.toggle, self.next, self.undo, self.redo, stretch=(1, 0, 0, 0)))
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.inspector)
-        layout.addWidget(self.command)
 
     def _connect(self) -> None:
         workspace = self.workspace
@@ -140,9 +139,10 @@ class DecisionsTab(QWidget):
         self.find.textChanged.connect(self._on_filter)
         self.smallest.valueChanged.connect(self._on_filter)
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
+        self.view.clicked.connect(self._on_clicked)
+        self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
         self.deciding.changed.connect(self._follow)
         workspace.engine_changed.connect(self._on_engine)
-        workspace.data_changed.connect(self.command.refresh)
         workspace.viewer.events.theme.connect(self._on_theme)
         workspace.closing.connect(lambda: workspace.viewer.events.theme.disconnect(self._on_theme))
         self._on_theme()
@@ -165,7 +165,6 @@ class DecisionsTab(QWidget):
         for widget in (self.view, self.count):
             widget.setVisible(has_rows)
         self.empty.setVisible(not has_rows)
-        self.command.refresh()
 
     def arrays(self) -> DecisionArrays:
         """Collect the numbers of all actions."""
@@ -253,6 +252,10 @@ class DecisionsTab(QWidget):
         action = self.table.action_at(index.row())
         if action >= 0 and action != self.deciding.action:
             self.deciding.inspect(action)
+
+    def _on_clicked(self, index: Any) -> None:
+        """Go back to what is looked at: its row is the current one, which does not change."""
+        self.deciding.inspect(self.table.action_at(index.row()))
 
     def _follow(self) -> None:
         """Select the row of the action that is looked at, without going there again."""

@@ -16,7 +16,8 @@ from napari_celis.core.journal import Step
 from napari_celis.core.parallel import default_threads
 from napari_celis.gui.kept_decisions import DecisionFile
 from napari_celis.gui.snapshot import Snapshot
-from napari_celis.gui.stepping import FOREVER, GO_ON, Command, Stepper
+from napari_celis.gui.step_loop import Command
+from napari_celis.gui.stepping import FOREVER, GO_ON, REDO, Stepper
 
 logger = logging.getLogger(__name__)
 
@@ -124,11 +125,11 @@ class Engine(QObject):
 
     def undo(self, n: int = 1) -> None:
         """Take the last `n` decisions back, and hold."""
-        self._send("undo", lambda: self._stepper.repeat(self.agglomerator.undo, n))
+        self._send("undo", lambda: self._stepper.undo(n))
 
-    def redo(self, n: int = 1) -> None:
-        """Do the last `n` decisions again that were taken back."""
-        self._send("redo", lambda: self._stepper.repeat(self.agglomerator.redo, n))
+    def redo(self) -> None:
+        """Do the decision again that was taken back last, or all that the last jump back took."""
+        self._send(REDO, self._stepper.redo)
 
     def go_back(self, n_steps: int) -> None:
         """Take decisions back until `n_steps` stand."""

@@ -82,6 +82,7 @@ class GoingOn(QWidget):
         job = Job(find, "celis kept decisions", self)
         # An answer may be on its way already when nobody wants it any more.
         job.returned.connect(lambda runs: self._offer(runs) if job is self._awaited else None)
+        job.failed.connect(lambda sentence: workspace.say(sentence, "warning"))
         job.ended.connect(lambda: self._jobs.remove(job))
         job.ended.connect(job.deleteLater)
         self._jobs.append(job)

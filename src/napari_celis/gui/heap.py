@@ -1,8 +1,9 @@
-"""Memory that is freed goes back to the system, so that a long run does not grow."""
+"""Memory: what is freed goes back to the system, what stays is not looked through again and again."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import platform
 
 MMAP_THRESHOLD, LARGE_BYTES = -3, 1 << 24
@@ -17,3 +18,14 @@ def give_back_freed_memory() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BYTES)
+
+
+def set_garbage_aside() -> None:
+    """Collect garbage now, and spare later collections all that is left.
+
+    Python looks through every object again and again, and napari has it do so whenever a layer goes: with a
+    million objects the window stands still for a third of a second each time.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

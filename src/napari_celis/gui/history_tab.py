@@ -123,7 +123,9 @@ class HistoryTab(QWidget):
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.go_back = button("Go back", self._on_go_back, "Take back everything after this decision.")
+        self.go_back = button(
+            "Go back", self._on_go_back, "Take back everything after this decision; one Redo brings it again."
+        )
         self.cut = button("Cut it…", self._on_cut, "Show what it would do to take this merge out.")
         self.present = button("Show present", self._on_present, "Leave the preview of an earlier step.")
         self._timer = QTimer(self)

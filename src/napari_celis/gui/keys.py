@@ -26,6 +26,9 @@ KEYS: dict[str, str] = {
     "Esc": "clear",
 }
 """What each key calls, by the name of a method of `Deciding`."""
+REDO_TIP = (
+    "Do again what was taken back last: one decision, or all that Reset or Go back took. Also Ctrl+Shift+Z."
+)
 
 
 def key_name(event: QKeyEvent) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtCore import Signal
+from qtpy.QtCore import QTimer, Signal
 
 from napari_celis.core.errors import CelisError
 from napari_celis.gui import preparing
@@ -19,6 +19,8 @@ from napari_celis.gui.workers import Report
 if TYPE_CHECKING:
     from napari_celis.models.checkpoint import CelisModel
 
+RECOUNT_MS = 500
+"""Time after the last edit of a layer until supervoxels are counted again."""
 AndThen = Callable[[Engine], object]
 """What to do with an engine once there is one."""
 
@@ -34,9 +36,14 @@ class PreparedData(ChosenData):
         self._background = Background(self)
         self._background.progressed.connect(self.preparing)
         self._background.failed.connect(self._on_failed)
-        self._background.cancelled.connect(
-            lambda: self._on_failed("Cancelled; nothing was changed.", "warning")
-        )
+        self._background.cancelled.connect(self._on_cancelled)
+        self._is_preparing = False
+        self._and_then: AndThen | None = None
+        self._recount = QTimer(self)
+        self._recount.setSingleShot(True)
+        self._recount.setInterval(RECOUNT_MS)
+        self._recount.timeout.connect(self.count_supervoxels)
+        self.edited.connect(self._recount.start)
         self.supervoxels_chosen.connect(self.count_supervoxels)
 
     @property
@@ -57,26 +64,41 @@ class PreparedData(ChosenData):
 
             return load_model(path)
 
+        def give_up() -> None:
+            if self.loading_path == Path(path):
+                self.loading_path = None
+
         self.loading_path = Path(path)
         self.data_changed.emit()
         self.check()
         self._background.when_free(
-            lambda: self._background.start(load, lambda model: self.use_model(model, Path(path)))
+            lambda: self._background.start(load, lambda model: self.use_model(model, Path(path)), give_up)
         )
 
     def _on_failed(self, sentence: str, severity: str = "error") -> None:
-        """Say why work in the background ended early; no model comes of it."""
-        self.loading_path = None
+        """Say why work in the background ended early."""
+        self._is_preparing = False
         self.data_changed.emit()
         self.say(sentence, severity)
+
+    def _on_cancelled(self) -> None:
+        """Nothing comes any more, a model that waited to be loaded neither."""
+        self.loading_path = None
+        self._on_failed("Cancelled; nothing was changed.", "warning")
 
     def count_supervoxels(self) -> None:
         """Find out in the background how many supervoxels and actions the chosen layer has."""
         self._background.when_free(self._count)
 
     def prepare(self, and_then: AndThen | None = None) -> None:
-        """Make an engine for the chosen data in the background; then call `and_then` with it."""
-        self._background.when_free(lambda: self._prepare(and_then))
+        """Make an engine for the chosen data in the background; then call `and_then` with it.
+
+        Asked again meanwhile, it does not begin anew; the newest `and_then` counts.
+        """
+        self._and_then = and_then
+        if not self._is_preparing:
+            self._is_preparing = True
+            self._background.when_free(self._prepare)
 
     def make_supervoxels(self) -> None:
         """Cut the image into supervoxels in the background and add them as a layer."""
@@ -88,13 +110,15 @@ class PreparedData(ChosenData):
             preparing.check_volumes(chosen)
         except CelisError:
             return
-        volume = chosen.supervoxels
+        volume, n_edits = chosen.supervoxels, self.n_edits
         if volume is None or chosen.counted is not None:
             return
 
         def keep(counted: Counted) -> None:
-            self._counted = (volume.data, counted)
-            self.data_changed.emit()
+            # What was edited meanwhile will be counted again.
+            if n_edits == self.n_edits:
+                self._counted = (volume.data, counted)
+                self.data_changed.emit()
 
         self._background.start(lambda report: preparing.count(volume, report), keep)
 
@@ -105,13 +129,17 @@ class PreparedData(ChosenData):
             self.say(self.problem[0], self.problem[1] or "warning")
         return is_fine
 
-    def _prepare(self, and_then: AndThen | None) -> None:
-        if self._may_begin():
-            chosen, identity = self.chosen(), self.identity()
-            self._background.start(
-                lambda report: preparing.prepare(chosen, report),
-                lambda prepared: self.on_prepared(chosen, prepared, identity, and_then),
-            )
+    def _prepare(self) -> None:
+        self._is_preparing = self._may_begin()
+        if not self._is_preparing:
+            return
+        chosen, identity = self.chosen(), self.identity()
+
+        def use(prepared: Prepared) -> None:
+            self._is_preparing = False
+            self.on_prepared(chosen, prepared, identity, self._and_then)
+
+        self._background.start(lambda report: preparing.prepare(chosen, report), use)
 
     def _make_supervoxels(self) -> None:
         if self._may_begin():

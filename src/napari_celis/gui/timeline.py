@@ -23,7 +23,11 @@ class Timeline(QWidget):
         self.slider.setToolTip("Look at the segmentation as it was after an earlier decision.")
         self.slider.valueChanged.connect(self._on_moved)
         self.place = QLabel()
-        self.go_back = button("Go back to here", self._on_go_back, "Undo every decision after the one shown.")
+        self.go_back = button(
+            "Go back to here",
+            self._on_go_back,
+            "Undo every decision after the one shown; one Redo brings them again.",
+        )
         self.latest = button("Show latest", self._on_latest, "Leave the preview.")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -37,9 +41,6 @@ class Timeline(QWidget):
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Follow the run, unless the user looks at an earlier state."""
         n_steps, preview = len(snapshot.steps), self._workspace.preview_step
-        if preview is not None and preview >= n_steps:
-            self._workspace.show_step(None)
-            preview = None
         self.slider.blockSignals(True)
         self.slider.setRange(0, n_steps)
         self.slider.setPageStep(max(1, n_steps // 20))
