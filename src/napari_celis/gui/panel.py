@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import QSize
-from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QDockWidget, QTabWidget, QVBoxLayout, QWidget
 
 from napari_celis.gui.agglomerate_tab import AgglomerateTab
 from napari_celis.gui.data_tab import DataTab
@@ -30,7 +30,9 @@ WIDTH, HEIGHT = 400, 640
 
 
 class CelisPanel(QWidget):
-    """Everything that can be done with CELIS in one viewer.
+    """Everything that can be done with CELIS in one viewer, which has one panel.
+
+    Its dock can be closed; a training or an export goes on, and the next call brings the same panel back.
 
     Parameters
     ----------
@@ -38,9 +40,18 @@ class CelisPanel(QWidget):
         Filled in by napari, by this name.
     """
 
+    def __new__(cls, napari_viewer: Any, parent: QWidget | None = None) -> CelisPanel:
+        """Find the panel of a viewer, or make it."""
+        return Workspace.of(napari_viewer).panel or super().__new__(cls)
+
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
+        workspace = Workspace.of(napari_viewer)
+        if workspace.panel is self:
+            self._leave_dock()
+            return
         super().__init__(parent)
-        self.workspace = Workspace.of(napari_viewer)
+        self.workspace = workspace
+        workspace.keep_panel(self)
         self.status = StatusLine()
         self.progress = ProgressLine()
         self.going_on = GoingOn(self.workspace)
@@ -69,6 +80,12 @@ class CelisPanel(QWidget):
     def sizeHint(self) -> QSize:  # noqa: N802
         """Leave most of the window to the canvas."""
         return QSize(WIDTH, HEIGHT)
+
+    def _leave_dock(self) -> None:
+        """Close the dock that the panel is in, for it will get another one."""
+        dock = self.parentWidget()
+        if isinstance(dock, QDockWidget):
+            self.workspace.viewer.window.remove_dock_widget(dock)
 
     def _connect(self) -> None:
         workspace = self.workspace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from qtpy.QtCore import Signal
@@ -30,7 +30,7 @@ from napari_celis.gui.shape_inspector import Answer
 from napari_celis.gui.shape_layers import OVERLAYS
 from napari_celis.gui.shape_lines import BOX_COLOURS
 from napari_celis.gui.shape_player import LinePlayer
-from napari_celis.gui.widgets import CommandLine, row, wrapped
+from napari_celis.gui.widgets import row, wrapped
 
 SHOWN_AT_FIRST = ("pairs", "box", "region")
 MERGES = 1
@@ -38,18 +38,12 @@ MERGES = 1
 
 
 class ShapeForm(QWidget):
-    """Form and drawing of the shape tab.
-
-    Parameters
-    ----------
-    get_command : callable
-        Returns the equivalent command line.
-    """
+    """Form and drawing of the shape tab."""
 
     typed = Signal(object)
     """A position that was entered, in voxels."""
 
-    def __init__(self, get_command: Callable[[], str], parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.spec_box = QComboBox()
         self.spec_box.setToolTip("Which descriptor: how its pairs were drawn, and the size of its box.")
@@ -81,7 +75,6 @@ class ShapeForm(QWidget):
         self.table = ActiveTable()
         self.line = LinePlayer()
         self.more = QTabWidget()
-        self.command = CommandLine(get_command)
         self._lay_out()
         self.show_no_answer("")
 
@@ -223,7 +216,6 @@ class ShapeForm(QWidget):
         self.more.setTabToolTip(0, "What is shown in the viewer and in the drawing.")
         self.more.setTabToolTip(2, "Play the descriptor along a line.")
         layout.addWidget(self.more, 1)
-        layout.addWidget(self.command)
 
 
 def _page(*contents: QLayout) -> QWidget:

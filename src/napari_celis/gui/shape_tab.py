@@ -37,7 +37,7 @@ class ShapeTab(ShapeForm):
     """
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace.command, parent)
+        super().__init__(parent)
         self.workspace = workspace
         self.lattice: Lattice | None = None
         self.centre: IntTriple | None = None
@@ -136,14 +136,14 @@ class ShapeTab(ShapeForm):
     def _connect_viewer(self) -> None:
         """Watch the viewer as long as this widget lives; napari does not know when it ends."""
         viewer = self.workspace.viewer
-        watched = [
-            (viewer.dims.events, name, self._on_dims) for name in ("current_step", "ndisplay", "order")
-        ]
-        watched.append((viewer.layers.events, "removed", self._on_removed))
-        watched.append((camera_of(viewer).events, "zoom", self._on_zoom))
-        for events, name, callback in watched:
-            getattr(events, name).connect(callback)
-        self.destroyed.connect(lambda: [getattr(events, n).disconnect(c) for events, n, c in watched])
+        dims = viewer.dims.events
+        watched = [(events, self._on_dims) for events in (dims.current_step, dims.ndisplay, dims.order)]
+        watched.append((viewer.layers.events.removed, self._on_removed))
+        watched.append((camera_of(viewer).events.zoom, self._on_zoom))
+        for events, callback in watched:
+            events.connect(callback)
+
+        self.destroyed.connect(lambda: [events.disconnect(callback) for events, callback in watched])
 
     def _layer(self) -> Any:
         """Return the layer that positions refer to."""
@@ -164,7 +164,6 @@ class ShapeTab(ShapeForm):
         self._source = source
         self._own_pair = None
         self.layers.clear()
-        self.command.refresh()
         if hasattr(layer, "paint"):
             layer.events.paint.connect(self._on_painted)
         self.inspector.find_specs()
@@ -314,7 +313,6 @@ class ShapeTab(ShapeForm):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         """Look again: much may have happened meanwhile. Go where the merge decided on changes most."""
         super().showEvent(event)
-        self.command.refresh()
         self.look()
         if self.workspace.engine is not None and self.pair not in (None, self._gone_to):
             self._gone_to = self.pair
