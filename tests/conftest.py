@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,3 +12,14 @@ import pytest
 def checkout() -> Path:
     """Return the root of the checkout that is being tested."""
     return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Keep torch on one thread: small convolutions only wait for each other on several."""
+    import torch
+
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)

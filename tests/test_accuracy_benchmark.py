@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+from models.small import cut_into_pieces
 from napari_celis.core.phantom import PhantomSettings, make_phantom
 
 
@@ -17,13 +18,11 @@ def folder(tmp_path_factory):
     """A phantom in the CREMI layout, its true objects cut along a grid."""
     folder = tmp_path_factory.mktemp("accuracy")
     phantom = make_phantom(PhantomSettings(shape_zyx=(80, 56, 56), seed=3))
-    z, y, x = np.indices(phantom.truth.shape) // 14
-    _, pieces = np.unique(phantom.truth.astype(np.int64) * 1000 + z * 100 + y * 10 + x, return_inverse=True)
     with h5py.File(folder / "phantom.h5", "w") as file:
         for name, data in (
             ("volumes/raw", phantom.image),
             ("volumes/labels/neuron_ids", phantom.truth),
-            ("volumes/labels/supervoxels", pieces.reshape(phantom.truth.shape) + 1),
+            ("volumes/labels/supervoxels", cut_into_pieces(phantom.truth)),
         ):
             file[name] = data
             file[name].attrs["resolution"] = (10.0, 10.0, 10.0)

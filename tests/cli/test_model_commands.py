@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from models.small import cut_into_pieces
 from napari_celis.cli import app
 from napari_celis.core.contingency import contingency_table
 from napari_celis.core.errors import CelisError, ModelError
@@ -20,13 +21,6 @@ def celis(*arguments):
     result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
-
-
-def cut_into_pieces(truth, size=14):
-    """Supervoxels of a few seconds' network would be dust: cut the true objects along a grid instead."""
-    z, y, x = np.indices(truth.shape) // size
-    _, pieces = np.unique(truth.astype(np.int64) * 1000 + z * 100 + y * 10 + x, return_inverse=True)
-    return (pieces.reshape(truth.shape) + 1).astype(np.uint64)
 
 
 @pytest.fixture(scope="module")

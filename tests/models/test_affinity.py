@@ -13,21 +13,14 @@ from napari_celis.models.affinity_unet import from_cells, pooling_factors, to_ce
 from napari_celis.models.device import available_devices, choose_device
 from reference import affinity as reference
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SMALL = AffinitySettings(width=4, n_features=5, long_range=((-3, 0, 0),))
 SERIAL = (40.0, 4.0, 4.0)
 
 
 def random_image(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((1, 1, *shape), dtype=np.float32))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small convolutions only wait for each other on several threads."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")

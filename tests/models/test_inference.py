@@ -20,6 +20,8 @@ from napari_celis.models.inference import (
     predict_turned,
 )
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SMALL = AffinitySettings(width=4, n_features=6, intensity=(100.0, 40.0), long_range=((0, 0, -3),))
 SERIAL = replace(SMALL, voxel_size_nm=(40.0, 4.0, 4.0))
 
@@ -35,15 +37,6 @@ def trained_like(net):
         if name.endswith(("running_mean", "running_var")):
             buffer.copy_(torch.rand(buffer.shape, generator=generator) + 0.5)
     return net
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small convolutions only wait for each other on several threads."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module", params=["isotropic", "serial"])

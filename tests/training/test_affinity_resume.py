@@ -13,19 +13,12 @@ from napari_celis.training.affinity_settings import AffinityTraining
 from napari_celis.training.affinity_stage import fit_affinity
 from napari_celis.training.workbench import Workbench
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TINY = AffinityTraining(
     AffinitySettings(width=4, n_features=4), patch_zyx=(8, 8, 8), warmup=2, report_every=2, holdout=0.0
 )
 MINUTES, SECONDS_PER_LOOK = 1.0, 2.5
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small convolutions only wait for each other on several threads."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from napari_celis.training.affinity_loss import affinity_loss, judge
 from napari_celis.training.affinity_settings import AffinityTraining, affinity_training, hold_out
 from reference import affinity as reference
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TINY = AffinityTraining(
     AffinitySettings(width=4, n_features=4, long_range=((0, 0, -2),)),
     patch_zyx=(8, 8, 8),
@@ -25,15 +27,6 @@ TINY = AffinityTraining(
     validate_every=4,
     holdout=0.25,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small convolutions only wait for each other on several threads."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")

@@ -15,17 +15,10 @@ from napari_celis.training.energy import EnergyTraining, train_energy, weighted_
 from napari_celis.training.examples import Examples
 from reference import auc as reference
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 N_BITS, N_FEATURES = 12, 3
 TINY = EnergyTraining(batch=50, learning_rate=0.01, max_epochs=4, patience=10)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small products only wait for each other on several threads."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 def packed(bits):

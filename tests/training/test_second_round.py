@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import torch
 
+from models.small import cut_into_pieces
 from napari_celis.core.contingency import contingency_table
 from napari_celis.core.expert import expert_steps
 from napari_celis.core.metrics import score
@@ -14,30 +14,16 @@ from napari_celis.models.checkpoint import load_model, save_model
 from napari_celis.training import energy_stage, policy_stage
 from napari_celis.training.pipeline import TrainSettings, train_model
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SETTINGS = TrainSettings(minutes=1e-4, second_round=True)
 """So little time is one step or epoch of everything, on every machine."""
-
-
-def cut_into_pieces(truth, size=10):
-    """Supervoxels of a few seconds' network would be dust: cut the true objects along a grid instead."""
-    z, y, x = np.indices(truth.shape) // size
-    _, pieces = np.unique(truth.astype(np.int64) * 1000 + z * 100 + y * 10 + x, return_inverse=True)
-    return (pieces.reshape(truth.shape) + 1).astype(np.uint64)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small convolutions only wait for each other on several threads."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")
 def volumes():
     phantom = make_phantom(PhantomSettings(shape_zyx=(40, 36, 36), seed=3))
-    return phantom.image, phantom.truth, cut_into_pieces(phantom.truth)
+    return phantom.image, phantom.truth, cut_into_pieces(phantom.truth, size=10)
 
 
 @pytest.fixture(scope="module")
