@@ -19,7 +19,7 @@ from napari_celis.gui.keys import as_int
 from napari_celis.gui.layers import source_of
 from napari_celis.gui.narrow_combo import NarrowCombo
 from napari_celis.gui.volume_files import VolumeFile, write_missing
-from napari_celis.gui.widgets import CommandLine, ProgressLine, button, row, wrapped
+from napari_celis.gui.widgets import CommandLine, ProgressLine, button, may_replace, row, wrapped
 from napari_celis.gui.workers import Job
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.atomic import atomic_file
@@ -196,6 +196,8 @@ class CompareView(QWidget):
             return
         suffix = Path(default).suffix
         target = Path(name) if name.lower().endswith(suffix) else Path(name + suffix)
+        if not may_replace(self, name, [target]):
+            return
         try:
             with atomic_file(target) as temporary:
                 shutil.copyfile(self._output(suffix.lstrip(".")), temporary)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFormLayout, QLabel, QSpinBox, QWidget
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Volume, format_shape
 from napari_celis.gui.export_jobs import Part
+from napari_celis.gui.layers import layer_to_volume
 from napari_celis.gui.narrow_combo import NarrowCombo
 from napari_celis.gui.volume_files import volume_of
 from napari_celis.gui.widgets import button, row, wrapped
@@ -38,12 +37,13 @@ def export_volume(workspace: Workspace, role: str) -> Volume | None:
 
     The segmentation is that of the latest snapshot, and stays as it is while a run goes on.
     """
-    like = workspace.segmentation_layer or workspace.supervoxels_layer or workspace.image_layer
     if role == "segmentation":
-        if workspace.engine is None or like is None:
+        if workspace.engine is None:
             return None
-        ids = workspace.engine.snapshot.segment_ids
-        return relabelled(workspace.supervoxels.dense, ids, volume_of(like), "segmentation")
+        dense, ids = workspace.supervoxels.dense, workspace.engine.snapshot.segment_ids
+        # Where it lies is known also when all layers are gone.
+        like = layer_to_volume(dense, {**workspace.place, "name": role}, role)
+        return relabelled(dense, ids, like, role)
     layer = getattr(workspace, f"{role}_layer")
     return None if layer is None else volume_of(layer)
 
@@ -120,11 +120,6 @@ class ExportForm(QWidget):
             raise CelisError("There is no volume to export yet. Choose an image on the tab Data first.")
         ranges = tuple((low.value(), high.value()) for low, high in self.ranges)
         return Part(role, volume, ROLES[role], ranges, max(0, self.level.currentIndex()))
-
-    def target(self, name: str) -> Path:
-        """Complete a name from the file dialog by the suffix of the chosen format."""
-        path = Path(name)
-        return path if path.suffix.lower() in FORMATS.values() else path.with_name(path.name + self.suffix())
 
     def show_whole(self) -> None:
         """Choose all voxels."""

@@ -47,6 +47,11 @@ def write_part(part: Part, target: Path, report: Report) -> Path:
     return _write(part, target, report, f"writing {target.name}", 0.0, 1.0)
 
 
+def folder_beside(link: Path, name: str) -> Path:
+    """Name the folder of a volume that a page opens."""
+    return link.with_name(f"{link.stem}-{name}.precomputed")
+
+
 def write_neuroglancer(
     parts: Sequence[Part], link: Path, selected: tuple[int, ...], position_nm: Triple | None, report: Report
 ) -> Path:
@@ -66,7 +71,7 @@ def write_neuroglancer(
     linked = []
     with _removed_on_failure() as written:
         for place, part in enumerate(parts):
-            folder = link.with_name(f"{link.stem}-{part.name}.precomputed")
+            folder = folder_beside(link, part.name)
             is_new = not folder.exists()
             _write(part, folder, report, f"writing {folder.name}", place / len(parts), 1 / len(parts))
             if is_new:

@@ -7,16 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from qtpy.QtWidgets import QFileDialog, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFileDialog, QPushButton, QVBoxLayout, QWidget
 
+from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Triple, as_triple
 from napari_celis.gui.celis_process import celis_command
 from napari_celis.gui.compare_view import CompareView
 from napari_celis.gui.export_form import FORMATS, ExportForm
-from napari_celis.gui.export_jobs import write_neuroglancer, write_part, write_picture, write_surfaces
+from napari_celis.gui.export_jobs import (
+    folder_beside,
+    write_neuroglancer,
+    write_part,
+    write_picture,
+    write_surfaces,
+)
 from napari_celis.gui.layers import source_of
 from napari_celis.gui.volume_files import volume_of
-from napari_celis.gui.widgets import CommandLine, ProgressLine, button, heading, row, wrapped
+from napari_celis.gui.widgets import CommandLine, ProgressLine, button, heading, may_replace, row, wrapped
 from napari_celis.gui.workers import Job, Report
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.decisions import standing_merges, write_decision_log, write_merge_list
@@ -51,27 +58,38 @@ class ExportTab(QWidget):
     # What the tab looks like.
 
     def _make_buttons(self) -> None:
-        self.export = button("Export volume…", self._on_export, "Write the chosen part of the volume.")
-        self.neuroglancer = button(
+        self.export = self._button("Export volume…", self._on_export, "Write the chosen part of the volume.")
+        self.neuroglancer = self._button(
             "Neuroglancer…",
             self._on_neuroglancer,
             "Write image and segmentation as precomputed volumes, and a page that opens neuroglancer.",
         )
-        self.merges = button(
+        self.merges = self._button(
             "Merge list…", self._on_merges, "Write the merges that stand: ids, score and kind, in order."
         )
-        self.log = button(
+        self.log = self._button(
             "Decision log…", self._on_log, "Write every decision, yours and the machine's, one per line."
         )
-        self.meshes = button(
+        self.meshes = self._button(
             "Surfaces…",
             self._on_meshes,
             "Write the surfaces of the selected segments as meshes, in nanometres.",
         )
-        self.screenshot = button("Screenshot…", self._on_screenshot, "Write a picture of the canvas.")
+        self.screenshot = self._button("Screenshot…", self._on_screenshot, "Write a picture of the canvas.")
         self._buttons = (
             self.export, self.neuroglancer, self.merges, self.log, self.meshes, self.screenshot,
         )  # fmt: skip
+
+    def _button(self, text: str, on_click: Callable[[], None], tip: str) -> QPushButton:
+        """Make a button; what is wrong with the data is said when it is pressed."""
+
+        def press() -> None:
+            try:
+                on_click()
+            except CelisError as error:
+                self._workspace.say(str(error))
+
+        return button(text, press, tip)
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
@@ -114,7 +132,7 @@ class ExportTab(QWidget):
         """Write the command that makes the same volume without a window."""
         workspace, role = self._workspace, self.form.role.currentData()
         if role in (None, "segmentation"):
-            return workspace.command()
+            return workspace.command(f"segmentation{self.form.suffix()}")
         source = source_of(getattr(workspace, f"{role}_layer"), role.upper())
         return celis_command(["convert", source, f"{role}{self.form.suffix()}", "--kind", self.form.kind])
 
@@ -123,17 +141,18 @@ class ExportTab(QWidget):
     def _on_export(self) -> None:
         role, suffix = self.form.role.currentData(), self.form.suffix()
         title = next(title for title, known in FORMATS.items() if known == suffix)
-        name = self._ask_name(f"Export {role}", f"{role}{suffix}", f"{title} (*{suffix});;All files (*)")
+        filters = f"{title} (*{suffix});;All files (*)"
+        name = self._ask_name(f"Export {role}", f"{role}{suffix}", filters, suffix, *FORMATS.values())
         if name:
-            part, target = self.form.part(), self.form.target(name)
-            self._run(lambda report: write_part(part, target, report))
+            part = self.form.part()
+            self._run(lambda report: write_part(part, Path(name), report))
 
     def _on_neuroglancer(self) -> None:
         name = self._ask_name("Page that opens neuroglancer", "neuroglancer.html", "Page (*.html)", ".html")
-        if name:
-            top = self.form.role.currentData()
-            roles = ["image"] if self._workspace.image_layer is not None and top != "image" else []
-            parts = [self.form.part(role) for role in (*roles, top)]
+        top = self.form.role.currentData()
+        roles = ["image", top] if self._workspace.image_layer is not None and top != "image" else [top]
+        if name and may_replace(self, name, (folder_beside(Path(name), role) for role in roles)):
+            parts = [self.form.part(role) for role in roles]
             selected, position = self._selected(), self._position_nm()
             self._run(lambda report: write_neuroglancer(parts, Path(name), selected, position, report))
 
@@ -185,13 +204,16 @@ class ExportTab(QWidget):
     # What they share.
 
     def _ask_name(self, title: str, default: str, filters: str, *suffixes: str) -> str:
-        """Let the user choose a file; the first suffix is added to a name without a fitting one."""
+        """Let the user choose a file; the first suffix is added to a name without a fitting one.
+
+        What the dialog could not know is asked here: whether a name that was completed may be replaced.
+        """
         name, _ = QFileDialog.getSaveFileName(self, title, str(self._folder / default), filters)
         if not name:
             return ""
         self._folder = Path(name).parent
-        is_complete = not suffixes or Path(name).suffix.lower() in suffixes
-        return name if is_complete else name + suffixes[0]
+        complete = name if Path(name).suffix.lower() in suffixes else name + suffixes[0]
+        return complete if may_replace(self, name, [Path(complete)]) else ""
 
     def _run(self, work: Callable[[Report], Path]) -> None:
         """Write in the background; the tab says what came of it."""

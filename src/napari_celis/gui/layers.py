@@ -95,13 +95,18 @@ def layer_to_volume(data: Any, settings: Mapping[str, Any], role: str = "") -> V
         What the layer is used as, for sentences about what is wrong with it.
     """
     name = str(settings.get("name", "layer"))
+    what = called(role, name)
+    if settings.get("rgb"):
+        raise VolumeError(
+            f"The {what} is a colour image, but a volume has one grey value per voxel. "
+            "Convert it to grey, or split it into channels, first."
+        )
     finest = data[0] if settings.get("multiscale") else data
     if len(finest.shape) != 3:
         raise VolumeError(
-            f"The {called(role, name)} has {len(finest.shape)} axes but a volume has three (z, y, x). "
+            f"The {what} has {len(finest.shape)} axes but a volume has three (z, y, x). "
             "Take one channel or time point, or stack the sections first."
         )
-    what = called(role, name)
     _require_upright(what, settings)
     nm = _nanometres(what, settings.get("units"))
     return Volume(
@@ -180,13 +185,13 @@ def redraw(layer: Layer, layers: LayerList) -> None:
 
 
 def place_of(layer: Layer) -> dict[str, Any]:
-    """Collect what places a layer in the world."""
+    """Collect what places a layer in the world, the way layer-data tuples do."""
     return {
         "scale": layer.scale,
         "translate": layer.translate,
         "rotate": layer.rotate,
         "shear": layer.shear,
-        "affine": layer.affine,
+        "affine": layer.affine.affine_matrix,
         "units": layer.units,
         "axis_labels": layer.axis_labels,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtGui import QFontDatabase, QGuiApplication
@@ -12,6 +13,7 @@ from qtpy.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QMessageBox,
     QProgressBar,
     QPushButton,
     QScrollArea,
@@ -69,6 +71,17 @@ def scrolled(widget: QWidget) -> QScrollArea:
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return area
+
+
+def may_replace(parent: QWidget, named: str, targets: Iterable[Path]) -> bool:
+    """Ask before something is replaced that a file dialog, which returned `named`, did not ask about."""
+    unasked = [path for path in targets if path.exists() and path != Path(named)]
+    if not unasked:
+        return True
+    names = " and ".join(path.name for path in unasked)
+    question = f"{names} {'exists' if len(unasked) == 1 else 'exist'} already. Replace?"
+    yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
+    return QMessageBox.question(parent, "Replace", question, yes | no, no) == yes
 
 
 class CommandLine(QWidget):

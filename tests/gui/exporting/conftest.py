@@ -7,7 +7,7 @@ import pytest
 from napari.components import ViewerModel
 from napari.layers import Layer
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QFileDialog, QMessageBox
 
 from gui.conftest import small_agglomerator, small_volumes
 from napari_celis.gui.engine import Engine
@@ -27,6 +27,19 @@ class FileDialog:
 @pytest.fixture
 def dialog(monkeypatch):
     return FileDialog(monkeypatch)
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Answer every question with what the list ends in, and list the questions."""
+    asked, given = [], [QMessageBox.StandardButton.No]
+
+    def question(parent, title, text, *arguments):
+        asked.append(text)
+        return given[-1]
+
+    monkeypatch.setattr(QMessageBox, "question", question)
+    return asked, given
 
 
 def fill(viewer):

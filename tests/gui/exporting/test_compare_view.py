@@ -67,7 +67,7 @@ def run_compare(qtbot, view):
         press(qtbot, view.start)
 
 
-def test_comparison_shows_table_and_curves(compare, qtbot, tmp_path, dialog):
+def test_comparison_shows_table_and_curves(compare, qtbot, tmp_path, dialog, answers):
     workspace, view = compare
     stages = []
     view.process.progressed.connect(lambda title, share: stages.append((title, share)))
@@ -89,6 +89,11 @@ def test_comparison_shows_table_and_curves(compare, qtbot, tmp_path, dialog):
     dialog.name = tmp_path / "table"
     press(qtbot, view.save_table)
     assert set(json.loads((tmp_path / "table.json").read_text())) == {"none", "celis_energy"}
+    # The dialog asked about another name than that of the file.
+    (tmp_path / "table.json").write_text("mine")
+    press(qtbot, view.save_table)
+    assert answers[0] == ["table.json exists already. Replace?"]
+    assert (tmp_path / "table.json").read_text() == "mine"
     dialog.name = tmp_path / "plot.png"
     press(qtbot, view.save_plot)
     assert dialog.name.read_bytes() == b"picture"

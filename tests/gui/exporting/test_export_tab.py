@@ -10,6 +10,7 @@ import pytest
 from napari.components import ViewerModel
 from PIL import Image
 from qtpy.QtGui import QGuiApplication
+from qtpy.QtWidgets import QMessageBox
 
 from gui.exporting.conftest import export, fill, names, press
 from napari_celis.core.errors import VolumeError
@@ -237,7 +238,71 @@ def test_empty_workspace_says_what_to_do(qtbot):
     workspace.dispose()
 
 
-def test_command_is_that_of_the_run(windowless):
+def test_command_is_that_of_the_run_in_the_chosen_format(windowless):
     workspace, tab = windowless
     tab.command.copy.click()
     assert QGuiApplication.clipboard().text() == workspace.command()
+    tab.form.format.setCurrentIndex(tab.form.format.findData(".h5"))
+    assert tab.command.text.text() == workspace.command("segmentation.h5")
+    assert tab.command.text.text().endswith("-o segmentation.h5")
+
+
+def test_what_the_dialog_did_not_ask_about_is_not_replaced_unasked(
+    windowless, qtbot, dialog, answers, tmp_path
+):
+    workspace, tab = windowless
+    asked, given = answers
+    tab.form.format.setCurrentIndex(tab.form.format.findData(".npy"))
+    (tmp_path / "seg.npy").write_text("mine")
+    (tmp_path / "log.jsonl").write_text("mine")
+    for button, name, full in ((tab.export, "seg", "seg.npy"), (tab.log, "log", "log.jsonl")):
+        dialog.name = tmp_path / name
+        export(qtbot, tab, button)
+        assert asked.pop() == f"{full} exists already. Replace?"
+        assert (tmp_path / full).read_text() == "mine"
+    # The dialog has asked about the very name that it returned.
+    dialog.name = tmp_path / "log.jsonl"
+    export(qtbot, tab, tab.log)
+    assert asked == []
+    assert len(read_decision_log(dialog.name)) == len(workspace.engine.snapshot.steps)
+    given.append(QMessageBox.StandardButton.Yes)
+    dialog.name = tmp_path / "seg"
+    export(qtbot, tab, tab.export)
+    assert open_volume(tmp_path / "seg.npy").shape == workspace.supervoxels.dense.shape
+
+
+def test_volumes_of_a_page_are_not_replaced_unasked(windowless, qtbot, dialog, answers, tmp_path):
+    _, tab = windowless
+    asked, _ = answers
+    for name in ("look-image.precomputed", "look-segmentation.precomputed"):
+        (tmp_path / name).mkdir()
+    dialog.name = tmp_path / "look.html"
+    press(qtbot, tab.neuroglancer)
+    assert asked == ["look-image.precomputed and look-segmentation.precomputed exist already. Replace?"]
+    assert not tab.is_busy
+    assert not dialog.name.exists()
+
+
+def test_a_run_can_be_exported_when_all_layers_are_gone(windowless, qtbot, dialog, tmp_path):
+    workspace, tab = windowless
+    segmentation = workspace.engine.snapshot.segment_ids[workspace.supervoxels.dense]
+    workspace.select(1, 2)
+    workspace.viewer.layers.clear()
+    dialog.name = tmp_path / "seg.npy"
+    export(qtbot, tab, tab.export)
+    np.testing.assert_array_equal(open_volume(dialog.name).read(), segmentation)
+    dialog.name = tmp_path / "seg.zarr"
+    export(qtbot, tab, tab.export)
+    assert open_volume(dialog.name).voxel_size_nm == (10, 10, 10)
+    dialog.name = tmp_path / "cells.obj"
+    export(qtbot, tab, tab.meshes)
+    assert dialog.name.exists()
+
+
+def test_a_layer_that_no_file_can_hold_is_said(windowless, qtbot, dialog, tmp_path):
+    workspace, tab = windowless
+    workspace.select(1, 2)
+    workspace.segmentation_layer.rotate = (0, 0, 30)
+    dialog.name = tmp_path / "cells.obj"
+    export(qtbot, tab, tab.meshes)
+    assert "has its own rotate" in workspace.problem[0]
