@@ -9,10 +9,12 @@ from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
 from qtpy.QtGui import QDropEvent
 from qtpy.QtWidgets import QFileDialog
 
-from gui.conftest import SHAPE, small_volumes
+from gui.conftest import SHAPE, small_agglomerator, small_volumes
 from models.small import small_model
 from napari_celis.gui import data_tab, demo
 from napari_celis.gui.data_tab import FROM_FILE, NONE, DataTab
+from napari_celis.gui.engine import Engine
+from napari_celis.gui.prepared_data import RECOUNT_MS
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.volumes import write_volume
 from napari_celis.models.checkpoint import save_model
@@ -86,6 +88,39 @@ def test_sample_fills_everything_in(qtbot, tab):
     assert tab.figures.value("Possible merges") == "7,084"
     tab.sample.click()
     assert len(tab.workspace.viewer.layers) == 3, "what is there already is not added again"
+
+
+def test_sample_replaces_data_of_ones_own_but_not_in_a_run(qtbot, tab):
+    workspace = tab.workspace
+    own = workspace.viewer.add_image(np.zeros(SHAPE, np.uint8), name="own", scale=(10, 10, 10))
+    tab.sample.click()
+    assert [combo.currentText() for combo in tab.combos.values()] == [
+        "phantom image",
+        "phantom supervoxels",
+        "phantom truth",
+    ]
+    assert workspace.problem[1] == "", "the parts fit together"
+    wait_until_free(qtbot, tab)
+    assert tab.figures.value("Supervoxels") == "1,133"
+    agglomerator = small_agglomerator()
+    workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace), agglomerator.supervoxels)
+    workspace.choose("image", own)
+    tab.sample.click()
+    assert workspace.image_layer is own
+
+
+def test_folders_can_be_opened(qtbot, tab, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *args: files["image"])
+    tab.open_folder.click()
+    assert tab.combos["image"].currentText() == "image"
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *args: "")
+    tab.open_folder.click()
+    assert len(tab.workspace.viewer.layers) == 1
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *args: str(tmp_path / "empty"))
+    tab.open_folder.click()
+    assert tab.workspace.problem[1] == "error"
+    assert "empty" in tab.workspace.problem[0]
 
 
 def test_sample_comes_with_a_bundled_model(qtbot, tab, files, monkeypatch):
@@ -164,6 +199,24 @@ def test_supervoxels_are_made_on_request(qtbot, tab):
     wait_until_free(qtbot, tab)
     assert tab.make.isEnabled()
     assert tab.combos["supervoxels"].currentText() == "supervoxels"
+
+
+def test_supervoxels_are_counted_again_after_an_edit(qtbot, tab, files):
+    tab.workspace.choose("supervoxels", None)
+    labels = small_volumes()["supervoxels"].data.copy()
+    layer = tab.workspace.viewer.add_labels(labels, name="supervoxels", scale=(10, 10, 10))
+    wait_until_free(qtbot, tab)
+    assert tab.figures.value("Supervoxels") == "48"
+    layer.data_setitem(np.nonzero(labels == labels.max()), labels.min())
+    assert tab.figures.value("Supervoxels") == NONE
+    qtbot.waitUntil(lambda: tab.figures.value("Supervoxels") == "47", timeout=30_000)
+    # Layers that do not fit are not counted; as soon as they do they are.
+    tab.workspace.viewer.add_image(small_volumes()["image"].data, name="image", scale=(10, 10, 10))
+    layer.scale = (40, 10, 10)
+    qtbot.wait(2 * RECOUNT_MS)
+    assert tab.figures.value("Supervoxels") == NONE
+    layer.scale = (10, 10, 10)
+    qtbot.waitUntil(lambda: tab.figures.value("Supervoxels") == "47", timeout=30_000)
 
 
 def test_command_is_copied(qtbot, tab, qapp):

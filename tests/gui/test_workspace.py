@@ -12,7 +12,9 @@ from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import QTimer
 
 from gui.conftest import SHAPE, small_volumes
+from gui.patience import be_patient
 from models.small import small_model
+from napari_celis.core.kernels import adjacency, changes, watershed
 from napari_celis.gui import preparing
 from napari_celis.gui.layers import KINDS, volume_to_layer
 from napari_celis.gui.workspace import Workspace
@@ -28,6 +30,7 @@ def add(viewer, *roles, **changes):
 
 @pytest.fixture
 def workspace(qtbot):
+    be_patient(qtbot)
     workspace = Workspace.of(ViewerModel())
     yield workspace
     workspace.dispose()
@@ -80,6 +83,24 @@ def test_a_model_that_is_being_loaded_is_not_said_to_be_missing(qtbot, workspace
     assert workspace.problem[0].startswith("There is no model yet.")
 
 
+def test_a_model_is_still_being_loaded_when_other_work_fails(qtbot, workspace, tmp_path):
+    path = save_model(small_model(), tmp_path / "mine.safetensors")
+    is_open = threading.Event()
+
+    def fail(report):
+        is_open.wait(30)
+        raise ValueError("no")
+
+    workspace._background.start(fail, lambda result: None)
+    workspace.choose_model(path)
+    seen = []
+    workspace._background.failed.connect(lambda sentence: seen.append(workspace.loading_path))
+    is_open.set()
+    qtbot.waitUntil(lambda: workspace.model is not None, timeout=30_000)
+    assert seen == [path]
+    assert workspace.loading_path is None
+
+
 def test_nothing_chosen_is_a_hint(workspace):
     assert not workspace.check()
     assert workspace.problem[0].startswith("There is no image yet.")
@@ -89,6 +110,7 @@ def test_nothing_chosen_is_a_hint(workspace):
 BAD = {
     "flat": ("image", Image(np.zeros((20, 20), np.uint8)), "The image layer “Image” has 2 axes"),
     "film": ("image", Image(np.zeros((2, *SHAPE), np.uint8)), "4 axes"),
+    "colours": ("image", Image(np.zeros((20, 20, 3), np.uint8), rgb=True), "“Image” is a colour image"),
     "labels as image": (
         "image",
         Labels(np.ones(SHAPE, np.uint8)),
@@ -153,6 +175,7 @@ def test_volume_larger_than_memory_is_refused_with_the_gigabytes(workspace, monk
     add(workspace.viewer, *KINDS)
     workspace.use_model(small_model())
     assert "needs about 0.000288 GB of memory, but 0.0001 GB are free" in workspace.problem[0]
+    assert "celis convert --resample" in workspace.problem[0]
     workspace.prepare()
     assert not workspace.is_busy
 
@@ -258,12 +281,16 @@ def test_model_is_loaded_from_a_file_and_a_bad_one_explained(qtbot, workspace, t
 
 def test_first_run_says_that_it_compiles(qtbot, workspace, monkeypatch):
     stages = []
-    monkeypatch.setattr(preparing, "are_kernels_compiled", lambda: False)
+    monkeypatch.setattr(preparing, "are_compiled", lambda kernels: False)
     workspace.preparing.connect(lambda stage, share: stages.append(stage))
     prepared(qtbot, workspace)
-    assert "first scores (compiling, first run only)" in stages
+    workspace.make_supervoxels()
+    wait_until_free(qtbot, workspace)
+    for stage in ("first scores", "counting contacts", "watershed"):
+        assert f"{stage} (compiling, first run only)" in stages
     monkeypatch.undo()
-    assert preparing.are_kernels_compiled()
+    for kernels in (adjacency, changes, watershed):
+        assert preparing.are_compiled(kernels)
 
 
 def test_layers_removed_or_edited_in_mid_run_stop_nothing(qtbot, workspace):

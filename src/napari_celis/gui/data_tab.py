@@ -72,6 +72,11 @@ class DataTab(QWidget):
         self.any_size.setToolTip("Go on although the model was trained on voxels of another size.")
         self.any_size.toggled.connect(workspace.allow_any_voxel_size)
         self.open = button("Open files…", self._on_open, "Open volumes; dropping them here works too.")
+        self.open_folder = button(
+            "Open folder…",
+            self._on_open_folder,
+            "Open a volume that is a folder: OME-Zarr, N5, precomputed, or sections as TIFF or PNG.",
+        )
         self.sample = button("Load sample", self._on_sample, "Open the small phantom that comes with CELIS.")
         self.make = button(
             "Make supervoxels",
@@ -103,7 +108,7 @@ class DataTab(QWidget):
         form.addRow(heading("Volumes"))
         for role, combo in self.combos.items():
             form.addRow(role.capitalize(), combo)
-        form.addRow(row(self.open, self.sample, stretch=(1, 1)))
+        form.addRow(row(self.open, self.open_folder, self.sample, stretch=(1, 1, 1)))
         form.addRow(self.make)
         form.addRow(self.figures)
         title = heading("Model")
@@ -236,15 +241,23 @@ class DataTab(QWidget):
         paths, _ = QFileDialog.getOpenFileNames(self, "Open volumes")
         self.open_files(paths)
 
+    def _on_open_folder(self) -> None:
+        path = QFileDialog.getExistingDirectory(self, "Open a volume that is a folder")
+        self.open_files([path] if path else [])
+
     def _on_sample(self) -> None:
-        layers = self._workspace.viewer.layers
+        workspace, model = self._workspace, phantom_model()
+        layers = workspace.viewer.layers
         for data, settings, kind in neuropil_phantom():
             if settings["name"] not in layers:
                 layers.append(Layer.create(data, settings, kind))
-        self._workspace.viewer.reset_view()
-        model = phantom_model()
-        if self._workspace.model is None and model is not None:
-            self._workspace.choose_model(model)
+        # Its parts belong together; what a run is about stays chosen.
+        if workspace.engine is None:
+            for role in ROLES:
+                workspace.choose(role, layers[f"phantom {role}"])
+        workspace.viewer.reset_view()
+        if workspace.model is None and model is not None:
+            workspace.choose_model(model)
 
     def open_files(self, paths: Iterable[str]) -> None:
         """Open volumes as layers; a model file is chosen, and what cannot be opened is said."""

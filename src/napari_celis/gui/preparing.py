@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.contingency import contingency_table
 from napari_celis.core.errors import ActionError, CelisError, NotEnoughMemoryError, ShapeMismatchError
 from napari_celis.core.expert import Overlaps
-from napari_celis.core.kernels import changes
+from napari_celis.core.kernels import adjacency, changes, watershed
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume, count_voxels, format_shape, require_label_type
 from napari_celis.gui.kept_decisions import run_key
@@ -137,7 +138,7 @@ def _require_memory(volume: Volume | None) -> None:
     if needed > free:
         raise NotEnoughMemoryError(
             f"This volume needs about {format_gb(needed)} of memory, but {format_gb(free)} are free. "
-            "Open a crop or a coarser level, or run celis block by block."
+            "Open a crop or a coarser level, or make larger voxels with `celis convert --resample Z Y X`."
         )
 
 
@@ -154,7 +155,7 @@ def count(volume: Volume, report: Report) -> Counted:
 def _counted(labels: np.ndarray, report: Report) -> Counted:
     report("counting supervoxels", 0.5)
     supervoxels = Supervoxels.from_labels(labels)
-    report("counting contacts", 0.8)
+    report(_stage("counting contacts", adjacency), 0.8)
     return Counted(supervoxels, len(ActionTable.from_supervoxels(supervoxels)))
 
 
@@ -165,7 +166,7 @@ def prepare(chosen: Chosen, report: Report, *, only_supervoxels: bool = False) -
     affinities = chosen.affinities if chosen.affinities is not None else _affinities(chosen, report)
     made, counted = None, chosen.counted
     if chosen.supervoxels is None or only_supervoxels:
-        report("watershed", 0.0)
+        report(_stage("watershed", watershed), 0.0)
         made = supervoxels_of(affinities)
         counted = _counted(made, report)
     elif counted is None:
@@ -173,7 +174,7 @@ def prepare(chosen: Chosen, report: Report, *, only_supervoxels: bool = False) -
     if only_supervoxels:
         return Prepared(affinities, made, counted, None, None)
     _require_actions(counted)
-    stage = "first scores" if are_kernels_compiled() else f"first scores ({FIRST_RUN})"
+    stage = _stage("first scores", changes)
     report(stage, 0.0)
     overlaps = None if chosen.truth is None else _overlaps(counted.supervoxels, chosen.truth)
     agglomerator = agglomerator_of(
@@ -209,8 +210,13 @@ def _overlaps(supervoxels: Supervoxels, truth: Volume) -> Overlaps:
     return overlaps_of(table, supervoxels.n)
 
 
-def are_kernels_compiled() -> bool:
-    """Tell whether the compiled loops lie ready on the disk; the first run on a machine makes them."""
-    folder = changes.__name__.rsplit(".", 1)[-1]
-    compiled = [item for item in vars(changes).values() if hasattr(item, "stats")]
-    return any(list(Path(item.stats.cache_path).glob(f"{folder}.*.nbi")) for item in compiled)
+def _stage(name: str, kernels: ModuleType) -> str:
+    """Name a stage, and say if its loops have to be compiled first."""
+    return name if are_compiled(kernels) else f"{name} ({FIRST_RUN})"
+
+
+def are_compiled(kernels: ModuleType) -> bool:
+    """Tell whether the loops of a module lie ready on the disk; the first run on a machine compiles them."""
+    name = kernels.__name__.rsplit(".", 1)[-1]
+    compiled = [item for item in vars(kernels).values() if hasattr(item, "stats")]
+    return any(list(Path(item.stats.cache_path).glob(f"{name}.*.nbi")) for item in compiled)
