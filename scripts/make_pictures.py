@@ -224,11 +224,11 @@ def picture_train(studio: Studio) -> None:
     records: list[Any] = []
     tab.training.recorded.connect(records.append)
     with tempfile.TemporaryDirectory() as folder:
-        tab.form.output.setText(str(Path(folder, "model.safetensors")))
-        tab.form.minutes.setValue(5)
+        tab.form.output.value = Path(folder, "model.safetensors")
+        tab.form.minutes.value = 5
         tab.start.click()
         studio.wait_until(lambda: len(records) >= 40 or not tab.is_busy)
-        tab.form.output.setText("model.safetensors")
+        tab.form.output.line_edit.value = "model.safetensors"
         studio.save("train")
         tab.progress.cancel.click()
         studio.wait_until(lambda: not tab.is_busy)

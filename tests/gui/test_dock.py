@@ -42,7 +42,7 @@ def test_a_training_goes_on_while_the_dock_is_closed(
     dock, panel = viewer.window.add_plugin_dock_widget("napari-celis", "CELIS")
     panel.show_tab("Train")
     train = panel.tab("Train")
-    train.form.output.setText(str(tmp_path / "new.safetensors"))
+    train.form.output.value = tmp_path / "new.safetensors"
     train.start.click()
     qtbot.waitUntil(lambda: "half of it is done" in train.log.toPlainText())
     pid = train.training.process.pid

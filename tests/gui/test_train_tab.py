@@ -13,7 +13,7 @@ from napari.components import ViewerModel
 from napari.layers import Image, Labels
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import QFileDialog, QMessageBox
+from qtpy.QtWidgets import QMessageBox
 
 from models.small import small_model
 from napari_celis.core.volume import Volume
@@ -93,7 +93,7 @@ def make_tab(qtbot, viewer, tmp_path):
         viewer.add_layer(kind(data.data, name=name, scale=data.voxel_size_nm, units="nm"))
     workspace = Workspace.of(viewer)
     tab = TrainTab(workspace)
-    tab.form.output.setText(str(tmp_path / "new.safetensors"))
+    tab.form.output.value = str(tmp_path / "new.safetensors")
     if not hasattr(viewer, "window"):
         qtbot.addWidget(tab)
     return workspace, tab
@@ -127,7 +127,7 @@ def test_train_cancel_resume_and_close_in_a_real_window(
     assert not tab.resume.isEnabled()
 
     # Cancel keeps the checkpoint.
-    tab.form.seed.setValue(2)
+    tab.form.seed.value = 2
     press(qtbot, tab.start)
     qtbot.waitUntil(lambda: "half of it is done" in tab.log.toPlainText(), timeout=30000)
     qtbot.waitUntil(lambda: len(tab.curves.history.stages) == 1, timeout=5000)
@@ -174,11 +174,11 @@ def test_train_cancel_resume_and_close_in_a_real_window(
 
 def test_settings_reach_the_command(windowless, qtbot, stand_in, tmp_path):
     _, tab = windowless
-    tab.form.preset.setCurrentIndex(1)
-    tab.form.affinity.setCurrentIndex(1)
-    tab.form.minutes.setValue(2.5)
-    tab.form.seed.setValue(7)
-    tab.form.second_round.click()
+    tab.form.preset.value = "paper"
+    tab.form.affinity.value = "paper"
+    tab.form.minutes.value = 2.5
+    tab.form.seed.value = 7
+    tab.form.second_round.value = True
     run_to_the_end(qtbot, tab, tab.start)
     told = json.loads((stand_in / "told.json").read_text())
     wanted = {
@@ -192,7 +192,7 @@ def test_settings_reach_the_command(windowless, qtbot, stand_in, tmp_path):
     assert {name: told[name] for name in wanted} == wanted
     # Layers that lie in no file were written to one, with their voxel size.
     assert not told["image"].startswith(str(tmp_path))
-    tab.form.use_supervoxels.setChecked(False)
+    tab.form.use_supervoxels.value = False
     assert "--supervoxels" not in tab.command.text.text()
     tab.command.copy.click()
     copied = QGuiApplication.clipboard().text()
@@ -202,7 +202,7 @@ def test_settings_reach_the_command(windowless, qtbot, stand_in, tmp_path):
 
 def test_layers_in_memory_are_copied_for_the_process(windowless, qtbot, stand_in):
     _, tab = windowless
-    tab.form.seed.setValue(2)
+    tab.form.seed.value = 2
     press(qtbot, tab.start)
     qtbot.waitUntil(lambda: "half of it is done" in tab.log.toPlainText(), timeout=30000)
     told = json.loads((stand_in / "told.json").read_text())
@@ -229,14 +229,14 @@ def test_layers_from_files_are_not_copied(windowless, qtbot, stand_in, tmp_path)
     workspace.image_layer.scale = (20, 20, 20)
     for role in ("truth", "supervoxels"):
         getattr(workspace, f"{role}_layer").scale = (20, 20, 20)
-    tab.form.output.setText(str(tmp_path / "other.safetensors"))
+    tab.form.output.value = str(tmp_path / "other.safetensors")
     run_to_the_end(qtbot, tab, tab.start)
     assert json.loads((stand_in / "told.json").read_text())["image"] != f"{path}:raw"
 
 
 def test_failure_of_the_process_is_said(windowless, qtbot):
     workspace, tab = windowless
-    tab.form.seed.setValue(1)
+    tab.form.seed.value = 1
     run_to_the_end(qtbot, tab, tab.start)
     assert workspace.problem == ("Nothing can be learned from this truth. Choose another one.", "error")
     assert tab.start.isEnabled()
@@ -246,11 +246,11 @@ def test_failure_of_the_process_is_said(windowless, qtbot):
 def test_bad_input_is_said_and_nothing_starts(windowless, qtbot, tmp_path):
     workspace, tab = windowless
     for name, words in [("model.txt", "ends in .safetensors"), ("no/where.safetensors", "does not exist")]:
-        tab.form.output.setText(str(tmp_path / name))
+        tab.form.output.value = str(tmp_path / name)
         press(qtbot, tab.start)
         assert words in workspace.problem[0]
         assert not tab.is_busy
-    tab.form.output.setText(str(tmp_path / "new.safetensors"))
+    tab.form.output.value = str(tmp_path / "new.safetensors")
     workspace.choose("truth", workspace.viewer.add_labels(np.ones((3, 4, 5), np.uint8), name="small"))
     press(qtbot, tab.start)
     assert "shape" in workspace.problem[0]
@@ -301,9 +301,10 @@ def test_stage_chooser_and_curves(windowless):
 def test_browse_fills_in_the_name(windowless, qtbot, monkeypatch, tmp_path):
     _, tab = windowless
     chosen = str(tmp_path / "mine")
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *arguments: (chosen, ""))
-    press(qtbot, tab.form.browse)
-    assert tab.form.output.text() == f"{chosen}.safetensors"
+    monkeypatch.setattr(tab.form.output, "_show_file_dialog", lambda *arguments, **more: chosen)
+    press(qtbot, tab.form.output.choose_btn.native)
+    assert tab.form.path() == tmp_path / "mine.safetensors"
+    assert f"--output {chosen}.safetensors" in tab.command.text.text()
 
 
 def test_records_are_read_by_whole_lines(tmp_path):
@@ -323,7 +324,7 @@ def test_real_celis_takes_the_options_and_explains_a_truth_without_labels(qtbot,
     workspace.choose(
         "truth", viewer.add_labels(np.zeros((12, 20, 20), np.uint8), name="empty", scale=[10] * 3)
     )
-    tab.form.second_round.click()
+    tab.form.second_round.value = True
     with qtbot.waitSignal(tab.training.process.ended, timeout=120000):
         press(qtbot, tab.start)
     assert "nothing but background" in workspace.problem[0]

@@ -10,6 +10,12 @@ SHORTEST = 8
 """Letters that are always shown; longer texts are cut off where there is no room."""
 
 
+def make_narrow(combo: QComboBox) -> None:
+    """Let a combo box be narrower than its texts."""
+    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    combo.setMinimumContentsLength(SHORTEST)
+
+
 class NarrowCombo(QComboBox):
     """Takes the width that there is, however long its texts are.
 
@@ -26,8 +32,7 @@ class NarrowCombo(QComboBox):
     ) -> None:
         super().__init__(parent)
         self.setToolTip(tip)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(SHORTEST)
+        make_narrow(self)
         for value, text in (options or {}).items():
             self.addItem(text, value)
 

@@ -72,7 +72,7 @@ class TrainTab(QWidget):
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
-        for widget in (heading("Annotated volume"), self.data, heading("Settings"), self.form):
+        for widget in (heading("Annotated volume"), self.data, heading("Settings"), self.form.native):
             layout.addWidget(widget)
         layout.addLayout(row(self.start, self.resume, stretch=(1, 1)))
         layout.addWidget(self.progress)
@@ -111,8 +111,8 @@ class TrainTab(QWidget):
                 "\n".join(f"{role.capitalize()}: {layer.name}" for role, layer in names.items())
             )
         has_supervoxels = workspace.supervoxels_layer is not None
-        self.form.setEnabled(not self.is_busy)
-        self.form.use_supervoxels.setEnabled(has_supervoxels)
+        self.form.enabled = not self.is_busy
+        self.form.use_supervoxels.enabled = has_supervoxels and not self.is_busy
         can_start = not missing and not self.is_busy
         self.start.setEnabled(can_start)
         self.resume.setEnabled(can_start and checkpoint_of(self.form.path()).exists())
@@ -249,4 +249,4 @@ class TrainTab(QWidget):
         return ["image", "truth", *(["supervoxels"] if self._has_supervoxels() else [])]
 
     def _has_supervoxels(self) -> bool:
-        return self._workspace.supervoxels_layer is not None and self.form.use_supervoxels.isChecked()
+        return self._workspace.supervoxels_layer is not None and self.form.use_supervoxels.value
