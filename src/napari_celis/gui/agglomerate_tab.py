@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QMessageBox, QWidget
 
 from napari_celis.gui.agglomerate_form import RUN_KEY, STEP_KEY, AgglomerateForm, number
@@ -14,9 +13,8 @@ from napari_celis.gui.snapshot import Snapshot
 from napari_celis.gui.stepping import GO_ON, REDO
 from napari_celis.gui.workspace import Workspace
 
-PANEL_MS = 200
-"""Time between two updates of figures and plots in a run; on a clock of their own, for drawing them together
-with the canvas would hold up the window longer at a time."""
+PANEL_SECONDS = 0.3
+"""Time between two updates of figures and plots in a run, at least."""
 FOLLOW_SECONDS = 0.4
 """Time between two movements of the camera, so that the eye can follow."""
 
@@ -35,10 +33,7 @@ class AgglomerateTab(AgglomerateForm):
         self._engine: Any = None
         self._followed_at = 0.0
         self._shown: Snapshot | None = None
-        self._clock = QTimer(self)
-        self._clock.setSingleShot(True)
-        self._clock.setInterval(PANEL_MS)
-        self._clock.timeout.connect(self._catch_up)
+        self._caught_up_at = 0.0
         self._connect_buttons()
         self._connect()
         self._bind_keys()
@@ -70,7 +65,6 @@ class AgglomerateTab(AgglomerateForm):
         self.threshold.valueChanged.connect(self._on_threshold)
         self.speed.valueChanged.connect(self._on_speed)
         self.timeline.moved.connect(self.energy.mark)
-        workspace.closing.connect(self._clock.stop)
 
     def _bind_keys(self) -> None:
         viewer = self._workspace.viewer
@@ -133,6 +127,7 @@ class AgglomerateTab(AgglomerateForm):
         engine = self._engine
         if engine is not None:
             engine.advanced.connect(self._show)
+            engine.drawn.connect(self._on_drawn)
             engine.finished.connect(self._on_finished)
             engine.threshold_changed.connect(self._show_threshold)
             engine.set_speed(self.speed.value() or None)
@@ -171,12 +166,16 @@ class AgglomerateTab(AgglomerateForm):
         self._follow(snapshot)
         if not (snapshot.is_running and was_running):
             self._catch_up()
-        elif not self._clock.isActive():
-            self._clock.start()
+
+    def _on_drawn(self) -> None:
+        """Draw figures and plots after the canvas: both at once would hold up the window twice as long."""
+        is_running = self._shown is not None and self._shown.is_running
+        if is_running and time.monotonic() > self._caught_up_at + PANEL_SECONDS:
+            self._catch_up()
 
     def _catch_up(self) -> None:
         """Show the latest snapshot, if anybody looks."""
-        self._clock.stop()
+        self._caught_up_at = time.monotonic()
         if self.isVisible() and self._shown is not None and self._engine is not None:
             self._show_all(self._shown)
 

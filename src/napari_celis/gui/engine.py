@@ -44,6 +44,8 @@ class Engine(QObject):
 
     advanced = Signal(object)
     """A Snapshot: at most 15 a second while running, and one after every command."""
+    drawn = Signal()
+    """The last snapshot was drawn; the next one comes after a while."""
     failed = Signal(str)
     """One sentence; the engine stays usable."""
     carried_out = Signal(str)
@@ -211,4 +213,5 @@ class Engine(QObject):
     def _on_drawn(self) -> None:
         """A timer of 0 ms comes after what was asked to be drawn."""
         seconds = time.monotonic() - self._shown_at
+        self.drawn.emit()
         self._rested.start(min(LONGEST_REST_MS, round(REST * 1000 * seconds)))
