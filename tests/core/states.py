@@ -9,6 +9,7 @@ import numpy as np
 from core.problems import ToyEnergy, random_labels
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.descriptors import sample_spec, unpack_bits
+from napari_celis.core.errors import ActionError
 from napari_celis.core.supervoxels import Supervoxels
 from reference.energy import Reference
 
@@ -135,3 +136,29 @@ def in_thread(function, *arguments):
     thread = threading.Thread(target=function, args=arguments, daemon=True)
     thread.start()
     return thread
+
+
+def block_of_four():
+    """Supervoxels 1 2 over 3 4: a ring of four actions."""
+    labels = np.ones((2, 6, 6), dtype=np.uint64)
+    labels[:, :3, 3:], labels[:, 3:, :3], labels[:, 3:, 3:] = 2, 3, 4
+    return of_labels(labels, box=(2, 3, 3), region=(2, 4, 4))
+
+
+def operate(agglomerator, operation, choice):
+    """Do one operation by number; refusals count as nothing done."""
+    pair = pair_of(agglomerator, choice % len(agglomerator.actions))
+    taken = np.flatnonzero(agglomerator.taken())
+    try:
+        if operation == "step":
+            agglomerator.step(np.inf)
+        elif operation == "merge":
+            agglomerator.merge(*pair)
+        elif operation == "keep apart":
+            agglomerator.keep_apart(*pair)
+        elif operation == "cut" and len(taken):
+            agglomerator.cut(*pair_of(agglomerator, taken[choice % len(taken)]))
+        elif operation in ("undo", "redo"):
+            getattr(agglomerator, operation)()
+    except ActionError:
+        pass

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import platformdirs
 import pytest
+from napari.components import ViewerModel
+from napari.layers import Layer
 
+from gui.patience import be_patient
 from models.small import small_model
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume
+from napari_celis.gui.layers import KINDS, volume_to_layer
+from napari_celis.gui.workspace import Workspace
 from napari_celis.models.apply import affinities_of, agglomerator_of
 
 SHAPE = (12, 20, 20)
@@ -51,3 +58,24 @@ def our_plugin(npe2pm):
     """Register this plugin, and no other that happens to be installed."""
     with npe2pm.tmp_plugin(package="napari-celis") as plugin:
         yield plugin
+
+
+def kept(steps):
+    """List what tells decisions apart."""
+    return [(step.index, step.kind, step.u_id, step.v_id) for step in steps]
+
+
+def add(viewer, *roles, **changes):
+    """Add small volumes as layers, with other voxel sizes or names if wanted."""
+    for role in roles:
+        volume = dataclasses.replace(small_volumes()[role], **changes)
+        viewer.add_layer(Layer.create(*volume_to_layer(volume, KINDS[role])))
+
+
+@pytest.fixture
+def workspace(qtbot):
+    """The workspace of a viewer without a window."""
+    be_patient(qtbot)
+    workspace = Workspace.of(ViewerModel())
+    yield workspace
+    workspace.dispose()

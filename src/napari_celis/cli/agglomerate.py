@@ -59,7 +59,7 @@ def agglomerate(
     from napari_celis.models.apply import agglomerator_of, supervoxels_of
 
     require_target(output)
-    require_outputs(json, None)
+    require_outputs(json)
     loaded, volume = open_for_model(image, model, any_voxel_size)
     if policy is not None and policy.value not in loaded.policies:
         raise ModelError(f"{model} knows only the policy {', '.join(loaded.policies)}.")

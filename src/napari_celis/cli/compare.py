@@ -81,7 +81,7 @@ def compare(
     from napari_celis.cli.progress import bar
     from napari_celis.models.checkpoint import load_model
 
-    require_outputs(json, plot)
+    require_outputs(json, plot=plot)
     loaded = load_model(model)
     names = {
         "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),

@@ -28,7 +28,8 @@ JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help=
 
 
 BYTES_PER_VOXEL = {"Agglomerating": 400, "Comparing on": 400, "Predicting": 60, "Training on": 1200}
-"""Rough peaks of the default models, measured on 125 × 250 × 250 voxels and rounded up."""
+"""Rough peaks of the default models: agglomerating and training as measured on 125 × 250 × 250 voxels, rounded
+up; comparing takes at least the former; predicting two sets of affinities and the image, beside one tile."""
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 
@@ -44,11 +45,11 @@ def write_json(path: Path | None, figures: dict[str, Any]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def require_outputs(json: Path | None, plot: Path | None) -> None:
+def require_outputs(*files: Path | None, plot: Path | None = None) -> None:
     """Refuse names that nothing can be written to, before the work and not after it."""
     from napari_celis.core.errors import CelisError
 
-    for path in (json, plot):
+    for path in (*files, plot):
         if path is not None:
             require_folder(path)
             if path.is_dir():
@@ -100,14 +101,6 @@ def affinities_for(model: CelisModel, image: np.ndarray, title: str = "affinitie
     """Compute the affinities of an image behind a bar, and say so if its grey values had to be changed."""
     from napari_celis.cli.progress import bar
     from napari_celis.models.apply import affinities_of
-    from napari_celis.models.intensity import is_other_recording, measure_intensity
 
-    own, known = measure_intensity(image), model.affinity.settings.intensity
-    if is_other_recording(own, known):
-        typer.echo(
-            f"The image has grey values of {own[0]:.4g} ± {own[1]:.3g}, that of training had "
-            f"{known[0]:.4g} ± {known[1]:.3g}: they are brought to the same scale.",
-            err=True,
-        )
     with bar(title) as progress:
-        return affinities_of(model, image, progress=progress)
+        return affinities_of(model, image, progress=progress, say=lambda words: typer.echo(words, err=True))

@@ -38,7 +38,7 @@ def predict(
     from napari_celis.io.volumes import read_image
 
     require_target(output, is_affinities=True)
-    require_outputs(json, None)
+    require_outputs(json)
     loaded, volume = open_for_model(image, model, any_voxel_size)
     require_memory_for("Predicting", volume)
     begin = time.monotonic()

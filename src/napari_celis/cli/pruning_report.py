@@ -70,7 +70,7 @@ def pruning_report(
     from napari_celis.core.supervoxels import Supervoxels
     from napari_celis.io.volumes import open_volume, read_labels
 
-    require_outputs(json, plot)
+    require_outputs(json, plot=plot)
     volume = open_volume(supervoxels)
     chosen = _choose_specs(specs, seed, stride, volume)
     atoms = Supervoxels.from_labels(read_labels(_crop(volume, crop)))

@@ -97,8 +97,7 @@ def train(
     from napari_celis.models.checkpoint import save_model
     from napari_celis.training.pipeline import TrainSettings, train_model
 
-    for written in (json, output, records):
-        require_outputs(written, None)
+    require_outputs(json, output, records)
     if affinities is not None:
         require_target(affinities, is_affinities=True)
     unfinished = output.with_name(f"{output.name}.training")

@@ -33,13 +33,15 @@ def affinities_of(
     *,
     device: torch.device | None = None,
     progress: Callable[[int, int], None] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> np.ndarray:
     """Compute the affinities of an image as the model's training did, float32 (3, Z, Y, X).
 
-    Grey values of another recording are first brought to those of training; see `in_known_range`.
+    Grey values of another recording are first brought to those of training; see `in_known_range`, which tells
+    `say` so.
     """
     net = model.affinity.to(device or choose_device())
-    image = in_known_range(image, net.settings.intensity)
+    image = in_known_range(image, net.settings.intensity, say)
     return predict_turned(net, image, model.turns, progress=progress)
 
 

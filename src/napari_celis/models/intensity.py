@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from napari_celis.core.errors import ModelError
@@ -37,7 +39,9 @@ def is_other_recording(own: Intensity, known: Intensity) -> bool:
     return max(gain, 1 / gain) > LARGEST_GAIN or shift > LARGEST_SHIFT
 
 
-def in_known_range(image: np.ndarray, known: Intensity) -> np.ndarray:
+def in_known_range(
+    image: np.ndarray, known: Intensity, say: Callable[[str], None] | None = None
+) -> np.ndarray:
     """Bring an image of another recording to the mean and deviation that a network was trained on.
 
     An image whose values are like those of training stays as it is, so that a part of a volume is seen as the
@@ -49,6 +53,8 @@ def in_known_range(image: np.ndarray, known: Intensity) -> np.ndarray:
         Grey values as in the file.
     known : (float, float)
         Mean and deviation of the training image.
+    say : callable, optional
+        Called with a sentence if values had to be changed.
 
     Returns
     -------
@@ -58,5 +64,10 @@ def in_known_range(image: np.ndarray, known: Intensity) -> np.ndarray:
     own = measure_intensity(image)
     if not is_other_recording(own, known):
         return image
+    if say is not None:
+        say(
+            f"The image has grey values of {own[0]:.4g} ± {own[1]:.3g}, that of training had "
+            f"{known[0]:.4g} ± {known[1]:.3g}: they are brought to the same scale."
+        )
     gain = known[1] / own[1]
     return image.astype(np.float32) * np.float32(gain) + np.float32(known[0] - gain * own[0])

@@ -35,7 +35,7 @@ from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_e
 from napari_celis.training.folds import Slab, slab_bounds
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy
 from napari_celis.training.records import Records, TrainRecord, within
-from napari_celis.training.refusals import has_room, require_both_kinds, require_room, require_two_objects
+from napari_celis.training.refusals import has_room, require_both_kinds, require_learnable
 from napari_celis.training.shares import fit_shares
 from napari_celis.training.workbench import Workbench, fingerprint
 
@@ -134,16 +134,9 @@ def train_model(
     require_same_shape(image=image, truth=truth)
     if supervoxels is not None:
         require_same_shape(image=image, supervoxels=supervoxels)
-    require_two_objects(truth, supervoxels)
     bounds = slab_bounds(len(image))
-    for part in bounds:
-        where = f" in sections {part.start} to {part.stop - 1}, half of the volume"
-        require_two_objects(truth[part], None if supervoxels is None else supervoxels[part], where)
     specs = preset_specs(settings.preset, seed=settings.seed, voxel_size_nm=as_triple(voxel_size_nm))
-    for part in bounds:
-        require_room(image[part].shape, specs)
-        if supervoxels is not None:
-            require_both_kinds(supervoxels[part], truth[part])
+    require_learnable(truth, supervoxels, bounds, specs)
     # An interrupted run may go on with another processor.
     what = {**asdict(settings), "nm": list(voxel_size_nm), "device": None}
     identity = fingerprint(what, image, truth, supervoxels)

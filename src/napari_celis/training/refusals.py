@@ -17,6 +17,23 @@ HINTS = {
 }
 
 
+def require_learnable(
+    truth: np.ndarray,
+    supervoxels: np.ndarray | None,
+    bounds: Sequence[slice],
+    specs: Sequence[DescriptorSpec],
+) -> None:
+    """Refuse a volume that nothing can be learned from, or one of the slabs that it is cut into."""
+    require_two_objects(truth, supervoxels)
+    for part in bounds:
+        own = None if supervoxels is None else supervoxels[part]
+        where = f" in sections {part.start} to {part.stop - 1}, half of the volume"
+        require_two_objects(truth[part], own, where)
+        require_room(truth[part].shape, specs)
+        if own is not None:
+            require_both_kinds(own, truth[part])
+
+
 def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None, where: str = "") -> None:
     """Refuse a truth from which nothing can be learned, before the long work and not after it."""
     labelled = truth[supervoxels > 0] if supervoxels is not None else truth
