@@ -28,8 +28,8 @@ JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help=
 
 
 BYTES_PER_VOXEL = {"Agglomerating": 400, "Comparing on": 400, "Predicting": 60, "Training on": 1200}
-"""Rough peaks of the default models: agglomerating and training as measured on 125 × 250 × 250 voxels, rounded
-up; comparing takes at least the former; predicting two sets of affinities and the image, beside one tile."""
+"""Rough peaks of the default models: agglomerating and training as measured on 125 × 250 × 250 voxels, and
+rounded up; comparing takes at least the former; predicting two sets of affinities and the image."""
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 
