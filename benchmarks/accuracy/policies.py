@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 
 from folds import AnnotatedVolume, Block
 from napari_celis.baselines.contraction import Contraction
+from napari_celis.baselines.edge_features import edge_features
 from napari_celis.baselines.forest import ForestSettings, learn
 from napari_celis.baselines.judge import ALL, INSIDE, Judge
 from napari_celis.baselines.problem import Problem
@@ -28,10 +29,9 @@ from napari_celis.baselines.simple import MeanAffinity, Oracle
 from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
 from napari_celis.core.contact_features import DECISIVE, decisive_features, smaller_first
 from napari_celis.core.expert import overlap
-from napari_celis.models.policy import PolicyClassifier
 from napari_celis.training.folds import slab_bounds
 from napari_celis.training.logistic import fit_logistic
-from napari_celis.training.policy import RIDGE
+from napari_celis.training.policy import RIDGE, PolicyExamples, fit_classifier
 
 GAP = 6
 """Voxels between two halves."""
@@ -63,7 +63,7 @@ CONTACT = tuple(range(len(DECISIVE)))
 VARIANTS = {
     "mean affinity": Variant((0,)),
     "and quantiles": Variant(CONTACT[:6]),
-    "and area and enclosure (what is used)": Variant(CONTACT),
+    "and area and enclosure (the regression that is used)": Variant(CONTACT),
     "without a penalty": Variant(CONTACT, ridge=0.0),
     "with coefficients of any sign": Variant(CONTACT, has_signs=False),
     "all examples alike": Variant(CONTACT, power=0.0),
@@ -94,7 +94,7 @@ def _piece(block: Block, affinities: np.ndarray, slab: slice, axis: int, part: s
 
 
 def features_of(state: Contraction, rows: np.ndarray) -> np.ndarray:
-    """Describe contacts as the policy does."""
+    """Describe contacts as the policy does, without energies."""
     smaller, _ = smaller_first(state.size, state.ends[rows])
     return decisive_features(state.contact[rows], state.surface[smaller])
 
@@ -103,37 +103,58 @@ def features_of(state: Contraction, rows: np.ndarray) -> np.ndarray:
 class Scorer:
     """Scores the contacts of a contraction."""
 
-    classifier: PolicyClassifier
-    columns: tuple[int, ...]
+    odds: Callable[[Contraction, np.ndarray], np.ndarray]
+    """Returns log-odds of "wrong"."""
     needs_segments: bool = True
 
     def scores(self, state: Contraction, rows: np.ndarray) -> np.ndarray:
         """Return log-odds of "wrong"."""
-        return self.classifier.scores(features_of(state, rows)[:, self.columns])
+        return self.odds(state, rows)
 
 
-def examples(problems: Sequence[Problem]) -> tuple[np.ndarray, np.ndarray]:
+def examples(problems: Sequence[Problem]) -> PolicyExamples:
     """Describe all actions before anything is merged, and what they do to the error."""
-    features, changes = [], []
+    found = []
     for problem in problems:
         change = overlap(problem.supervoxels, problem.known_truth()).changes(
             problem.actions.u, problem.actions.v
         )
         rows = np.flatnonzero(change)
-        features.append(features_of(Contraction(problem), rows))
-        changes.append(change[rows])
-    return np.concatenate(features), np.concatenate(changes)
+        state = Contraction(problem)
+        found.append(PolicyExamples(features_of(state, rows), edge_features(state, rows), change[rows]))
+    return PolicyExamples.join(found)
 
 
-def fit(variant: Variant, features: np.ndarray, change: np.ndarray) -> Scorer:
+def fit(variant: Variant, drawn: PolicyExamples) -> Scorer:
     """Fit one variant."""
-    rows = features[:, variant.columns].astype(np.float64)
+    rows, change = drawn.features[:, variant.columns].astype(np.float64), drawn.change
     mean, scale = rows.mean(axis=0), rows.std(axis=0)
     signs = [DECISIVE[column].sign * variant.has_signs for column in variant.columns]
     weights, constant = fit_logistic(
         (rows - mean) / scale, change > 0, np.abs(change) ** variant.power, signs, variant.ridge
     )
-    return Scorer(PolicyClassifier(mean, scale, weights, np.array([constant])), variant.columns)
+
+    def odds(state: Contraction, rows: np.ndarray) -> np.ndarray:
+        found: np.ndarray = (features_of(state, rows)[:, variant.columns] - mean) / scale @ weights + constant
+        return found
+
+    return Scorer(odds)
+
+
+def fit_whole(drawn: PolicyExamples, seed: int) -> dict[str, Scorer]:
+    """Fit the classifier of the learned policy, and take its forest alone as well."""
+    classifier = fit_classifier(drawn, POWER, seed)
+
+    def forest(state: Contraction, rows: np.ndarray) -> np.ndarray:
+        return classifier.contact_odds(edge_features(state, rows))
+
+    def both(state: Contraction, rows: np.ndarray) -> np.ndarray:
+        return classifier.scores(features_of(state, rows), forest(state, rows))
+
+    return {
+        "forest of the policy": Scorer(forest),
+        "mean of regression and forest (what is used)": Scorer(both),
+    }
 
 
 def errors(runs: Sequence[Hierarchy], judged: Sequence[tuple[Problem, Judge]], stop: float) -> np.ndarray:
@@ -159,16 +180,18 @@ def judge_all(halves: Halves) -> dict[str, np.ndarray]:
         "mean affinity, tuned": errors([mean.sweep(p) for p in problems], halves.judged, tuned(mean)),
         "forest at even odds": errors([agglomerate(p, forest) for p in problems], halves.judged, 0.5),
     }
-    features, change = examples(halves.fit)
-    for name, variant in VARIANTS.items():
-        rows = []
-        for seed in range(RESAMPLED):
-            chosen = np.random.default_rng(seed).integers(len(change), size=len(change))
-            scorer = fit(variant, features[chosen], change[chosen])
-            stop = tuned(scorer) if variant.is_tuned else 0.0
-            rows.append(errors([agglomerate(p, scorer) for p in problems], halves.judged, stop))
-        results[name] = np.concatenate(rows)
-    return results
+    known = examples(halves.fit)
+    found: dict[str, list[np.ndarray]] = {}
+    for seed in range(RESAMPLED):
+        rows = np.random.default_rng(seed).integers(len(known.change), size=len(known.change))
+        drawn = PolicyExamples(known.features[rows], known.contacts[rows], known.change[rows])
+        scorers = {name: (fit(variant, drawn), variant.is_tuned) for name, variant in VARIANTS.items()}
+        scorers |= {name: (scorer, False) for name, scorer in fit_whole(drawn, seed).items()}
+        for name, (scorer, is_tuned) in scorers.items():
+            stop = tuned(scorer) if is_tuned else 0.0
+            runs = [agglomerate(p, scorer) for p in problems]
+            found.setdefault(name, []).append(errors(runs, halves.judged, stop))
+    return results | {name: np.concatenate(rows) for name, rows in found.items()}
 
 
 def main() -> None:
@@ -187,7 +210,7 @@ def main() -> None:
                 found.setdefault(name, []).append(rows)
     means = {name: np.concatenate(rows).mean(axis=0).round(4).tolist() for name, rows in found.items()}
     for name, (vi, inside, best, best_inside) in means.items():
-        print(f"{name:<42}{vi:.3f} / {inside:.3f}   best threshold {best:.3f} / {best_inside:.3f}")
+        print(f"{name:<54}{vi:.3f} / {inside:.3f}   best threshold {best:.3f} / {best_inside:.3f}")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(means, indent=1) + "\n")
 

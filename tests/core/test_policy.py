@@ -21,19 +21,23 @@ from reference.policy import policy_features
 class ToyScorer:
     """A nonlinear function of all features."""
 
-    def scores(self, features):
+    def contact_odds(self, contacts):
+        return np.tanh((contacts.astype(np.float64) * np.cos(np.arange(contacts.shape[1]))).mean(axis=1))
+
+    def scores(self, features, odds):
         weights = np.sin(1.0 + np.arange(features.shape[1]))
-        return np.tanh(features.astype(np.float64) @ weights / features.shape[1])
+        return np.tanh((features.astype(np.float64) * weights).mean(axis=1)) + odds
 
 
-class ToySum:
-    """A constant and a weighted sum."""
+class ToySum(ToyScorer):
+    """A constant and a weighted sum, with what the contact as a whole says."""
 
-    def parts(self, features):
-        return features.astype(np.float64) * np.cos(1.0 + np.arange(features.shape[1]))
+    def parts(self, features, odds):
+        summed = features.astype(np.float64) * np.cos(1.0 + np.arange(features.shape[1]))
+        return np.concatenate([summed, 0.5 * odds[:, None]], axis=1)
 
-    def scores(self, features):
-        return self.parts(features).sum(axis=1) + 0.25
+    def scores(self, features, odds):
+        return self.parts(features, odds).sum(axis=1) + 0.25
 
 
 def make(labels, specs, energy, seed=0, scorer=None):
@@ -64,12 +68,14 @@ def test_features_and_scores_equal_the_definition_after_any_operations(problem, 
         owner, actions = agglomerator.segment_ids(), agglomerator.actions
         between = np.flatnonzero(owner[actions.u] != owner[actions.v])
         inside = np.flatnonzero(owner[actions.u] == owner[actions.v])
-        found, scores = agglomerator.policy_features(between), agglomerator.scores()
-        for row, features in zip(between, found, strict=True):
-            wanted = policy_features(agglomerator, affinities, row)
-            assert_allclose(features, wanted, rtol=1e-5, atol=1e-5)
+        seen = agglomerator.policy_features(between), agglomerator.policy_contacts(between)
+        for row, *found in zip(between, *seen, strict=True):
+            for features, wanted in zip(found, policy_features(agglomerator, affinities, row), strict=True):
+                assert_allclose(features, wanted, rtol=1e-5, atol=1e-5)
+        scores = agglomerator.scores()
         if len(between):
-            assert_allclose(scores[between], ToyScorer().scores(found), rtol=0, atol=1e-12)
+            wanted = ToyScorer().scores(seen[0], ToyScorer().contact_odds(seen[1]))
+            assert_allclose(scores[between], wanted, rtol=0, atol=1e-12)
         assert not scores[inside].any()
         assert not agglomerator.available()[inside].any()
 
@@ -101,14 +107,16 @@ def test_a_wrong_state_is_not_hidden():
     """The comparison above would notice sums that were not brought up to date."""
     agglomerator, affinities = small()
     with agglomerator:
-        before = agglomerator.policy_features(np.arange(len(agglomerator.actions)))
+        rows = np.arange(len(agglomerator.actions))
+        before = agglomerator.policy_features(rows), agglomerator.policy_contacts(rows)
         step = agglomerator.step(threshold=np.inf)
         owner, actions = agglomerator.segment_ids(), agglomerator.actions
         merged = owner[actions.u[step.action_index]]
         ends = np.stack([owner[actions.u], owner[actions.v]])
         near = np.flatnonzero((ends == merged).any(axis=0) & (ends[0] != ends[1]))
-        wanted = np.array([policy_features(agglomerator, affinities, row) for row in near])
-        assert (np.abs(before[near] - wanted) > 1e-3).any(axis=1).any()
+        wanted = zip(*(policy_features(agglomerator, affinities, row) for row in near), strict=True)
+        for old, new in zip(before, wanted, strict=True):
+            assert (np.abs(old[near] - np.array(new)) > 1e-3).any(axis=1).any()
 
 
 def test_the_parts_of_a_score_add_up_to_it():
@@ -118,12 +126,13 @@ def test_the_parts_of_a_score_add_up_to_it():
             agglomerator.step(threshold=np.inf)
         between = np.flatnonzero(agglomerator.available())
         inside = np.setdiff1d(np.arange(len(agglomerator.actions)), between)
-        features = agglomerator.policy_features(between)
-        for row, seen in zip(between, features, strict=True):
+        seen_of_all = agglomerator.policy_features(between), agglomerator.policy_contacts(between)
+        for row, seen, contact in zip(between, *seen_of_all, strict=True):
             parts = agglomerator.score_parts(int(row))
-            assert list(parts) == ["affinity", "area", "enclosed", "ΔE one", "always"]
+            assert list(parts) == ["affinity", "area", "enclosed", "ΔE one", "forest", "always"]
             assert_allclose(sum(parts.values()), agglomerator.scores()[row], atol=1e-12)
             assert_allclose(parts["area"], seen[6] * np.cos(7.0), rtol=1e-6)
+            assert_allclose(parts["forest"], 0.5 * ToySum().contact_odds(contact[None])[0], atol=1e-12)
             assert_allclose(parts["always"], 0.25, atol=1e-9)
         assert agglomerator.score_parts(int(inside[0])) == {}
 
@@ -132,7 +141,7 @@ def test_a_score_that_is_no_sum_has_one_part():
     agglomerator, _ = small()
     with agglomerator:
         row = int(np.flatnonzero(agglomerator.available())[0])
-        assert agglomerator.score_parts(row) == {"classifier": agglomerator.scores()[row]}
+        assert agglomerator.score_parts(row) == {"classifier": pytest.approx(agglomerator.scores()[row])}
 
 
 def test_without_a_policy_there_is_nothing_to_see():

@@ -11,8 +11,8 @@ from napari.layers import Layer
 
 from gui.conftest import small_volumes
 from gui.patience import be_patient
-from models.small import small_model
-from napari_celis.core.contact_features import DECISIVE
+from models.small import small_forest, small_model
+from napari_celis.core.contact_features import DECISIVE, N_CONTACT_FEATURES
 from napari_celis.gui.data_tab import DataTab
 from napari_celis.gui.decision_table import ENERGY_CHANGE, DecisionTable, signed
 from napari_celis.gui.decisions_tab import parts_of_all
@@ -26,7 +26,9 @@ from napari_celis.models.policy import PolicyClassifier
 def model():
     rng = np.random.default_rng(0)
     n = len(DECISIVE) + len(small_model().specs)
-    classifier = PolicyClassifier(np.zeros(n), np.ones(n), rng.normal(size=n), np.zeros(1))
+    classifier = PolicyClassifier(
+        np.zeros(n), np.ones(n), rng.normal(size=n), np.zeros(1), small_forest(N_CONTACT_FEATURES)
+    )
     thresholds = {"energy": -0.5, "learned": 2.25}
     return dataclasses.replace(small_model(), classifier=classifier, policy="learned", thresholds=thresholds)
 
@@ -70,7 +72,7 @@ def test_policy_decides_scores_threshold_and_command(qtbot, workspace, model):
     qtbot.waitUntil(lambda: bool(deciding.parts))
     assert inspector.score.text() == signed(engine.snapshot.scores[5])
     assert "log-odds that this merge is wrong" in inspector.meaning.text()
-    assert list(deciding.parts) == ["affinity", "area", "enclosed", "ΔE small", "always"]
+    assert list(deciding.parts) == ["affinity", "area", "enclosed", "ΔE small", "forest", "always"]
     assert sum(deciding.parts.values()) == pytest.approx(engine.snapshot.scores[5])
     assert not inspector.meaning.isHidden()
     parts = parts_of_all(engine.agglomerator, with_sum=True)

@@ -8,6 +8,13 @@ from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.trees import FlatForest
+
+
+def small_forest(n_features):
+    """One tree that asks for the last of the features."""
+    nodes = np.array([[n_features - 1, 1, 2], [-2, -1, -1], [-2, -1, -1]], dtype=np.int32)
+    return FlatForest(np.zeros(1, np.int64), nodes, np.array([0.0, 0.25, 0.75], dtype=np.float32))
 
 
 def small_model():

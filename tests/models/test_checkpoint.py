@@ -2,14 +2,15 @@
 
 import contextlib
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from napari_celis.core.contact_features import DECISIVE
+from models.small import small_forest
+from napari_celis.core.contact_features import DECISIVE, N_CONTACT_FEATURES
 from napari_celis.core.descriptors import paper_specs
 from napari_celis.core.errors import ModelError
 from napari_celis.models.affinity import build_affinity_net
@@ -21,7 +22,8 @@ from napari_celis.models.policy import PolicyClassifier
 
 def classifier(n):
     rng = np.random.default_rng(5)
-    return PolicyClassifier(rng.normal(size=n), rng.uniform(1, 2, n), rng.normal(size=n), rng.normal(size=1))
+    sums = rng.normal(size=n), rng.uniform(1, 2, n), rng.normal(size=n), rng.normal(size=1)
+    return PolicyClassifier(*sums, small_forest(4))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def model():
     return CelisModel(
         affinity=build_affinity_net(AffinitySettings(width=4, levels=1, n_features=8)),
         specs=specs,
-        energies=tuple(EnergyNetwork(EnergySettings(spec.n_bits, 5, hidden=8)) for spec in specs),
+        energies=tuple(EnergyNetwork(EnergySettings(spec.n_bits, 5, hidden=8, cost=0.5)) for spec in specs),
         voxel_size_nm=(10.0, 10.0, 10.0),
         thresholds={"energy": -1.25, "learned": 0.5},
         classifier=classifier(len(DECISIVE) + len(specs)),
@@ -58,9 +60,10 @@ def test_everything_comes_back(model, path):
     for old, new in zip(*networks, strict=True):
         for name, tensor in old.state_dict().items():
             torch.testing.assert_close(new.state_dict()[name], tensor)
-    for field in fields(PolicyClassifier):
-        old, new = (getattr(m.classifier, field.name) for m in (model, again))
-        np.testing.assert_array_equal(old, new)
+    for old, new in zip(*(m.classifier.to_tensors().items() for m in (model, again)), strict=True):
+        assert old[0] == new[0]
+        torch.testing.assert_close(old[1], new[1], rtol=0, atol=0)
+    assert [network.settings.cost for network in again.energies] == [0.5] * len(model.specs)
     assert (again.voxel_size_nm, again.threshold, again.policy) == ((10.0, 10.0, 10.0), 0.5, "learned")
     assert again.thresholds == model.thresholds
     assert again.policies == ("energy", "learned")
@@ -105,15 +108,26 @@ def test_descriptions_that_do_not_fit(path, change, message):
 
 def test_a_policy_that_looks_at_other_features(model, tmp_path):
     other = replace(model, classifier=classifier(3))
-    with pytest.raises(ModelError, match="looks at 3 features"):
+    with pytest.raises(ModelError, match="looks at 3 features of actions"):
         load_model(save_model(other, tmp_path / "other.safetensors"))
 
 
 def test_a_policy_without_a_scale():
     with pytest.raises(ModelError, match="without a scale"):
-        PolicyClassifier(np.zeros(2), np.array([1.0, 0.0]), np.zeros(2), np.zeros(1))
+        PolicyClassifier(np.zeros(2), np.array([1.0, 0.0]), np.zeros(2), np.zeros(1), small_forest(2))
     with pytest.raises(ModelError, match="fit together"):
-        PolicyClassifier(np.zeros(2), np.ones(3), np.zeros(2), np.zeros(1))
+        PolicyClassifier(np.zeros(2), np.ones(3), np.zeros(2), np.zeros(1), small_forest(2))
+
+
+def test_a_forest_that_looks_beyond_the_features(model, tmp_path):
+    for n, is_known in ((N_CONTACT_FEATURES, True), (N_CONTACT_FEATURES + 1, False)):
+        other = replace(model, classifier=replace(model.classifier, forest=small_forest(n)))
+        saved = save_model(other, tmp_path / "other.safetensors")
+        if is_known:
+            assert load_model(saved).classifier.forest.n_features == n
+        else:
+            with pytest.raises(ModelError, match=f"and {n} of contacts"):
+                load_model(saved)
 
 
 def test_truncated_and_foreign_files(path, tmp_path):

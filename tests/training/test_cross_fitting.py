@@ -131,7 +131,8 @@ class FakeJudged:
         self.name, self.scorers = name, [] if scorers is None else scorers
 
     def first_examples(self):
-        return PolicyExamples(np.full((3, 1), self.name, np.float32), np.array([-1.0, 1.0, 1.0]))
+        named = np.full((3, 1), self.name, np.float32)
+        return PolicyExamples(named, named, np.array([-1.0, 1.0, 1.0]))
 
     def visited(self, scorer, *, own_mistakes, most):
         self.scorers.append((scorer, own_mistakes))
@@ -140,12 +141,13 @@ class FakeJudged:
 
 @pytest.mark.parametrize("along_runs", [False, True])
 def test_each_slab_is_visited_by_the_policy_of_the_other_one(monkeypatch, along_runs):
-    def origins(examples, power):
+    def origins(examples, power, seed):
+        assert (power, seed) == (0.5, 7)
         return frozenset(np.unique(examples.features).astype(int).tolist()), len(examples.change)
 
     monkeypatch.setattr(policy_stage, "fit_classifier", origins)
     judged = FakeJudged(1), FakeJudged(2)
-    classifier, own = result_of(fit_policy(judged, 0.5, 100, along_runs=along_runs))
+    classifier, own = result_of(fit_policy(judged, 0.5, 100, along_runs=along_runs, seed=7))
     n = 9 if along_runs else 3
     assert classifier == (frozenset({1, 2}), 2 * n)
     assert own == [(frozenset({1}), n), (frozenset({2}), n)]
@@ -164,7 +166,7 @@ def test_thresholds_are_chosen_by_what_never_saw_the_place(monkeypatch, size):
         def make(cls, slab, specs, networks, device):
             made.append((int(slab.truth.max()), networks))
             one = SimpleNamespace(place=int(slab.truth.max()), shape=slab.truth.shape, networks=networks)
-            one.first_changes = lambda: (np.zeros((len(specs), 1)), np.ones(1))
+            one.first_sums = lambda: (np.zeros((len(specs), 1, 2)), np.ones(1))
             return one
 
     def choose(pairs, stage):

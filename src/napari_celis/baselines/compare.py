@@ -20,9 +20,6 @@ from napari_celis.baselines.watershed import WatershedAlone
 Report = Callable[[str, float], None]
 """Called with what is being done and the share of the work that is done."""
 
-LIBRARIES = {"forest": ("sklearn", "scikit-learn"), "forest_multicut": ("bioimage_cpp", "bioimage-cpp")}
-"""Module and package that a method needs."""
-
 
 def baseline_methods(settings: ForestSettings | None = None) -> tuple[dict[str, Method], list[str]]:
     """Make all methods that the installed libraries allow.
@@ -48,13 +45,12 @@ def baseline_methods(settings: ForestSettings | None = None) -> tuple[dict[str, 
         "forest_multicut": ForestMulticut(forest),
         "oracle": Oracle(),
     }
-    notes = []
-    for name, (module, package) in LIBRARIES.items():
-        is_missing = find_spec(module) is None or (name == "forest_multicut" and "forest" not in methods)
-        if is_missing:
-            del methods[name]
-            notes.append(f"{name} was left out: it needs {package} (pip install napari-celis[compare]).")
-    return methods, notes
+    if find_spec("bioimage_cpp") is not None:
+        return methods, []
+    del methods["forest_multicut"]
+    return methods, [
+        "forest_multicut was left out: it needs bioimage-cpp (pip install napari-celis[compare])."
+    ]
 
 
 def compare(

@@ -15,10 +15,9 @@ from napari_celis.baselines.edge_features import edge_features
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
-from napari_celis.baselines.trees import FlatForest
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import RunningOverlaps, overlap
-from napari_celis.core.parallel import default_threads
+from napari_celis.models.trees import FlatForest, grow_forest
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,6 @@ def examples_along(problem: Problem, scorer: ForestScorer) -> Examples:
 
 def _grow(examples: Sequence[Examples], settings: ForestSettings) -> ForestScorer:
     """Fit a random forest."""
-    from sklearn.ensemble import RandomForestClassifier
-
     features = np.concatenate([part[0] for part in examples])
     is_right = np.concatenate([part[1] for part in examples])
     if is_right.all() or not is_right.any():
@@ -162,10 +159,8 @@ def _grow(examples: Sequence[Examples], settings: ForestSettings) -> ForestScore
             f"All {len(is_right):,} merges in the training volume are {kind}, so a forest cannot learn to "
             "tell them apart. Check that truth and supervoxels belong together, or give a larger volume."
         )
-    forest = RandomForestClassifier(
-        settings.n_trees,
-        min_samples_leaf=settings.min_leaf,
-        n_jobs=default_threads(),
-        random_state=settings.seed,
+    return ForestScorer(
+        grow_forest(
+            features, is_right, n_trees=settings.n_trees, min_leaf=settings.min_leaf, seed=settings.seed
+        )
     )
-    return ForestScorer(FlatForest.from_sklearn(forest.fit(features, is_right)))

@@ -121,11 +121,10 @@ def _measure_peers(data: PeerData | None) -> dict[str, float]:
 
     from napari_celis.bench.peers import measure_peers
 
-    missing = [module for module in ("sklearn", "waterz") if find_spec(module) is None]
     if data is None:
         reason = "give --image, --truth and --model too"
-    elif missing:
-        reason = f"{' and '.join(missing)} is missing (pip install napari-celis[compare])"
+    elif find_spec("waterz") is None:
+        reason = "waterz is missing (pip install napari-celis[compare])"
     else:
         return measure_peers(data)
     typer.echo(f"Nothing was compared with other methods: {reason}.", err=True)

@@ -132,15 +132,20 @@ class Agglomerator:
         with self._lock:
             return self._state.energy_changes()
 
-    def energy_changes_by_spec(self) -> np.ndarray:
-        """Energy change of every action by every spec, float64 (specs, A)."""
+    def sums_by_spec(self) -> np.ndarray:
+        """Energy change of every action by every spec, and centres that see it, float64 (specs, A, 2)."""
         with self._lock:
-            return self._state.sums[:, :, 0].copy()
+            return self._state.sums.copy()
 
     def policy_features(self, actions: np.ndarray) -> np.ndarray:
         """What the policy sees of actions between different segments, float32 (n, F)."""
         with self._lock:
             return self._state.policy_features(actions)
+
+    def policy_contacts(self, actions: np.ndarray) -> np.ndarray:
+        """What the policy sees of the contacts of these actions' segments, float32 (n, C)."""
+        with self._lock:
+            return self._state.policy_contacts(actions)
 
     def scores_by_spec(self, action: int) -> dict[str, float]:
         """Split the energy change of one action by descriptor spec."""

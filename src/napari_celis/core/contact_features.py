@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from napari_celis.core.contacts import BIN_EDGES, COUNT, HISTOGRAM, SQUARES, SUM
+from napari_celis.core.contacts import BIN_EDGES, COUNT, HISTOGRAM, N_BINS, SQUARES, SUM
 
 QUANTILES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+N_CONTACT_FEATURES = 9 + N_BINS + 6 * (2 + len(QUANTILES))
+"""Columns of `contact_features`: scalars, histogram, three summaries and three differences of them."""
 
 
 class Decisive(NamedTuple):

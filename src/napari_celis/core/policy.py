@@ -13,24 +13,36 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.contact_features import DECISIVE, decisive_features, smaller_first
+from napari_celis.core.contact_features import (
+    DECISIVE,
+    ContactRows,
+    contact_features,
+    decisive_features,
+    smaller_first,
+)
 from napari_celis.core.contacts import ContactStatistics
 from napari_celis.core.supervoxels import Supervoxels
 
 
 class Scorer(Protocol):
-    """Turns features of actions into scores."""
+    """Turns what is seen of actions into scores: first of the contacts, which many actions share."""
 
-    def scores(self, features: np.ndarray) -> np.ndarray:
-        """Score actions by their features, float32 (n, F); lower is better, float64 (n,)."""
+    def contact_odds(self, contacts: np.ndarray) -> np.ndarray:
+        """Judge contacts of two segments by their `contact_features`, float32 (m, C); float64 (m,)."""
+
+    def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """Score actions by features of their own, float32 (n, F), and the odds of their contacts, (n,).
+
+        Lower is better, float64 (n,).
+        """
 
 
 @runtime_checkable
 class AdditiveScorer(Scorer, Protocol):
-    """A scorer whose scores are a constant and what each feature adds to it."""
+    """A scorer whose scores are a constant, what each feature adds, and what the contact as a whole adds."""
 
-    def parts(self, features: np.ndarray) -> np.ndarray:
-        """What each feature adds, float64 (n, F)."""
+    def parts(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """What each feature adds, and last the contact as a whole, float64 (n, F + 1)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +65,19 @@ def energy_features(sums: np.ndarray) -> np.ndarray:
     return mean.T.astype(np.float32)
 
 
-def score_parts(scorer: Scorer, features: np.ndarray, spec_names: Sequence[str]) -> dict[str, float]:
-    """Say what a score consists of: the contact, the energies, and what holds for every merge.
+def score_parts(
+    scorer: Scorer, features: np.ndarray, odds: np.ndarray, spec_names: Sequence[str]
+) -> dict[str, float]:
+    """Say what a score consists of: the contact, the energies, the forest, and what holds for every merge.
 
     Parameters
     ----------
     scorer : Scorer
         What gives the score; one that is not a sum has a single part.
-    features : ndarray of float32, shape (F,)
+    features : ndarray of float32, shape (1, F)
         Of one action.
+    odds : ndarray of float64, shape (1,)
+        Of its contact.
     spec_names : sequence of str
         What to call the energies.
 
@@ -70,12 +86,12 @@ def score_parts(scorer: Scorer, features: np.ndarray, spec_names: Sequence[str])
     parts : dict of str to float
         They add up to the score.
     """
-    score = float(scorer.scores(features[None])[0])
+    score = float(scorer.scores(features, odds)[0])
     if not isinstance(scorer, AdditiveScorer):
         return {"classifier": score}
     found: dict[str, float] = {}
-    names = [*(feature.part for feature in DECISIVE), *(f"ΔE {name}" for name in spec_names)]
-    for name, value in zip(names, scorer.parts(features[None])[0].tolist(), strict=True):
+    names = [*(feature.part for feature in DECISIVE), *(f"ΔE {name}" for name in spec_names), "forest"]
+    for name, value in zip(names, scorer.parts(features, odds)[0].tolist(), strict=True):
         found[name] = found.get(name, 0.0) + value
     return {**found, "always": score - sum(found.values())}
 
@@ -83,16 +99,20 @@ def score_parts(scorer: Scorer, features: np.ndarray, spec_names: Sequence[str])
 class PolicyScores:
     """Scores of a policy for every action, brought up to date after every change.
 
-    Contacts of two segments are summed over all actions between them, in the order of the actions: the same
-    state gives the same bits, however it was reached.
+    Contacts of two segments are summed over all actions between them, in the order of the actions, and
+    segments over their supervoxels in theirs: the same state gives the same bits, however it was reached.
     """
 
     def __init__(self, policy: Policy, supervoxels: Supervoxels, actions: ActionTable) -> None:
         self.policy, self._supervoxels, self._actions = policy, supervoxels, actions
         self.values = np.zeros(len(actions))
         """Score of every action; 0 for those inside one segment."""
-        self._contact = np.zeros_like(policy.contacts.contact)
+        contacts = policy.contacts
+        self._contact, self._inside = np.zeros_like(contacts.contact), np.zeros_like(contacts.inside)
+        self._low, self._high = np.zeros_like(contacts.low), np.zeros_like(contacts.high)
         self._surface = np.zeros(supervoxels.n + 1)
+        self.odds = np.zeros(len(actions))
+        """What the scorer makes of the contact of every action, all faces between its two segments."""
 
     def refresh_all(self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray) -> None:
         """Compute everything from scratch."""
@@ -112,35 +132,78 @@ class PolicyScores:
         is_row = is_changed[segment[self._actions.u]] | is_changed[segment[self._actions.v]]
         rows = np.flatnonzero(is_row)
         self._sum_contacts(segment, rows)
+        self._sum_segments(segment, is_changed)
         self._count_surfaces(segment, is_changed, rows)
+        self._judge_contacts(segment, voxels, rows)
         is_row[changed_actions] = True
         self._score(segment, voxels, sums, np.flatnonzero(is_row))
 
     def features(
         self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
-        """Describe actions between different segments, float32 (n, F)."""
+        """Describe actions between different segments: the columns of `DECISIVE`, then the energies."""
         ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]], axis=1)
         smaller, _ = smaller_first(voxels, ends)
-        seen = decisive_features(self._contact[rows], self._surface[smaller])
-        return np.concatenate([seen, energy_features(sums[:, rows])], axis=1)
+        decisive = decisive_features(self._contact[rows], self._surface[smaller])
+        return np.concatenate([decisive, energy_features(sums[:, rows])], axis=1)
+
+    def contacts(self, segment: np.ndarray, voxels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Describe the contacts of actions between different segments, see `contact_features`."""
+        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]], axis=1)
+        both = np.stack(smaller_first(voxels, ends))
+        return contact_features(
+            ContactRows(
+                self._contact[rows],
+                self._low[rows],
+                self._high[rows],
+                voxels[both],
+                self._surface[both],
+                self._inside[both],
+            )
+        )
 
     def _score(self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray, rows: np.ndarray) -> None:
         is_inside = segment[self._actions.u[rows]] == segment[self._actions.v[rows]]
         self.values[rows[is_inside]] = 0.0
         between = rows[~is_inside]
         if len(between):
-            self.values[between] = self.policy.scorer.scores(self.features(segment, voxels, sums, between))
+            features = self.features(segment, voxels, sums, between)
+            self.values[between] = self.policy.scorer.scores(features, self.odds[between])
 
     def _sum_contacts(self, segment: np.ndarray, rows: np.ndarray) -> None:
         """Add up the contacts of all actions between the same two segments."""
-        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]]).astype(np.int64)
-        order, starts = _groups(ends.min(axis=0) * (self._supervoxels.n + 1) + ends.max(axis=0))
+        ordered, starts, lengths = self._by_pair(segment, rows)
         if not len(starts):
             return
-        lengths = np.diff(np.append(starts, len(rows)))
-        ordered, contact = rows[order], self.policy.contacts.contact
-        self._contact[ordered] = np.repeat(np.add.reduceat(contact[ordered], starts), lengths, axis=0)
+        contacts = self.policy.contacts
+        self._contact[ordered] = np.repeat(
+            np.add.reduceat(contacts.contact[ordered], starts), lengths, axis=0
+        )
+        self._low[ordered] = np.repeat(np.minimum.reduceat(contacts.low[ordered], starts), lengths)
+        self._high[ordered] = np.repeat(np.maximum.reduceat(contacts.high[ordered], starts), lengths)
+
+    def _judge_contacts(self, segment: np.ndarray, voxels: np.ndarray, rows: np.ndarray) -> None:
+        """Ask the scorer once for every two segments that touch."""
+        between = rows[segment[self._actions.u[rows]] != segment[self._actions.v[rows]]]
+        ordered, starts, lengths = self._by_pair(segment, between)
+        if len(starts):
+            contacts = self.contacts(segment, voxels, ordered[starts])
+            self.odds[ordered] = np.repeat(self.policy.scorer.contact_odds(contacts), lengths)
+
+    def _by_pair(self, segment: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sort actions by their two segments; return them, where each group begins, and its length."""
+        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]]).astype(np.int64)
+        order, starts = _groups(ends.min(axis=0) * (self._supervoxels.n + 1) + ends.max(axis=0))
+        return rows[order], starts, np.diff(np.append(starts, len(rows)))
+
+    def _sum_segments(self, segment: np.ndarray, is_changed: np.ndarray) -> None:
+        """Add up what lies inside the supervoxels of the changed segments."""
+        supervoxels = np.flatnonzero(is_changed[segment])
+        order, starts = _groups(segment[supervoxels])
+        if len(starts):
+            ordered = supervoxels[order]
+            inside = self.policy.contacts.inside[ordered]
+            self._inside[segment[ordered[starts]]] = np.add.reduceat(inside, starts)
 
     def _count_surfaces(self, segment: np.ndarray, is_changed: np.ndarray, rows: np.ndarray) -> None:
         """Count the faces of the changed segments towards others."""

@@ -135,6 +135,11 @@ class AgglomerationState:
             raise ActionError("This agglomeration goes by energy alone; no policy has features.")
         return self.policy_scores.features(self.segment, self.voxels, self.sums, actions)
 
+    def policy_contacts(self, actions: np.ndarray) -> np.ndarray:
+        """What the policy sees of the contacts of some actions, float32 (n, C)."""
+        assert self.policy_scores is not None
+        return self.policy_scores.contacts(self.segment, self.voxels, actions)
+
     def score_parts(self, action: int) -> dict[str, float]:
         """Split the score of one action; see `Agglomerator.score_parts`."""
         names = [scores.table.tiling.spec.name for scores in self.specs]
@@ -142,8 +147,9 @@ class AgglomerationState:
             return dict(zip(names, self.sums[:, action, 0].tolist(), strict=True))
         if self.segment[self.actions.u[action]] == self.segment[self.actions.v[action]]:
             return {}
-        features = self.policy_features(np.array([action]))[0]
-        return score_parts(self.policy_scores.policy.scorer, features, names)
+        row = np.array([action])
+        features, odds = self.policy_features(row), self.policy_scores.odds[row]
+        return score_parts(self.policy_scores.policy.scorer, features, odds, names)
 
     def available(self) -> np.ndarray:
         """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart.

@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from napari_celis.core.contact_features import DECISIVE
+from napari_celis.core.contact_features import DECISIVE, N_CONTACT_FEATURES
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.errors import CelisError, ModelError
 from napari_celis.core.volume import Triple, as_triple
@@ -25,9 +25,9 @@ from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.models.tensor_file import write_tensors
 
-FORMAT = 3
+FORMAT = 4
 """Raised when a file written now could not be read by an older version."""
-OLDEST = 3
+OLDEST = 4
 """Files of earlier formats hold another kind of policy, which is not read any more."""
 KEY = "napari-celis"
 
@@ -208,11 +208,14 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) 
         figures=dict(described["figures"]),
         attribution=str(described["attribution"]),
     )
-    if model.classifier is not None and model.classifier.n_features != len(DECISIVE) + len(specs):
-        raise ModelError(
-            f"{path} is damaged: its policy looks at {model.classifier.n_features} features, but there are "
-            f"{len(DECISIVE) + len(specs)}."
-        )
+    if model.classifier is not None:
+        n_features = len(DECISIVE) + len(specs)
+        seen = model.classifier.n_features, model.classifier.forest.n_features
+        if seen[0] != n_features or seen[1] > N_CONTACT_FEATURES:
+            raise ModelError(
+                f"{path} is damaged: its policy looks at {seen[0]} features of actions and {seen[1]} of "
+                f"contacts, but there are {n_features} and {N_CONTACT_FEATURES}."
+            )
     if model.policy not in model.policies or set(model.policies) - set(model.thresholds):
         raise ModelError(f"{path} asks for the policy {model.policy!r}, which this version does not know.")
     return model

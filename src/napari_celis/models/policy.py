@@ -1,4 +1,8 @@
-"""The classifier of the learned policy: log-odds that a merge is wrong, as a weighted sum of what is seen."""
+"""The classifier of the learned policy: log-odds that a merge is wrong, from a weighted sum and a forest.
+
+The sum knows few things and bends to none of them; the forest sees the whole contact and follows every
+corner of the examples. They err in different places, so half of each is better than either.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,21 @@ import torch
 from torch import Tensor
 
 from napari_celis.core.errors import ModelError
+from napari_celis.models.trees import FlatForest
+
+DOUBT = 0.01
+"""Share of doubt that is left where all trees agree: a forest of few examples is too sure of itself."""
+SUM_SHARE = 0.5
+"""What the sum counts in the score; the rest is the forest."""
+
+
+ARRAYS = ("mean", "scale", "weights", "constant")
+"""The fields that describe the sum."""
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyClassifier:
-    """A logistic regression over the features of `core.policy`, in float64 throughout."""
+    """A logistic regression over features of actions, and a forest over those of their contacts."""
 
     mean: np.ndarray
     """Of every feature in training, (F,)."""
@@ -24,9 +38,11 @@ class PolicyClassifier:
     """Log-odds per standard deviation, (F,)."""
     constant: np.ndarray
     """Log-odds at the mean, (1,)."""
+    forest: FlatForest
+    """Gives the probability that a merge is wrong."""
 
     def __post_init__(self) -> None:
-        arrays = [getattr(self, field.name) for field in fields(self)]
+        arrays = [getattr(self, name) for name in ARRAYS]
         n_features = len(self.mean)
         if any(array.shape != (n,) for array, n in zip(arrays, (*[n_features] * 3, 1), strict=True)):
             shapes = ", ".join(str(array.shape) for array in arrays)
@@ -36,25 +52,38 @@ class PolicyClassifier:
 
     @property
     def n_features(self) -> int:
-        """Number of features it looks at."""
+        """Number of features that the sum looks at."""
         return len(self.mean)
 
-    def parts(self, features: np.ndarray) -> np.ndarray:
-        """What each feature adds to the log-odds, float64 (n, F): 0 where it is as on average."""
-        parts: np.ndarray = (features.astype(np.float64) - self.mean) / self.scale * self.weights
-        return parts
+    def contact_odds(self, contacts: np.ndarray) -> np.ndarray:
+        """Return what the forest says: log-odds that a merge across each contact is wrong, float64 (m,)."""
+        wrong = np.clip(self.forest.probabilities(contacts), DOUBT, 1 - DOUBT)
+        odds: np.ndarray = np.log(wrong / (1 - wrong))
+        return odds
 
-    def scores(self, features: np.ndarray) -> np.ndarray:
+    def parts(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """What each feature adds to the score, 0 where it is as on average, and last the forest."""
+        summed = SUM_SHARE * ((features.astype(np.float64) - self.mean) / self.scale * self.weights)
+        return np.concatenate([summed, (1 - SUM_SHARE) * odds[:, None]], axis=1)
+
+    def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
         """Return the log-odds that each merge is wrong, float64 (n,)."""
         # Summed row by row, so that an action scores the same to the last bit in any company.
-        scores: np.ndarray = self.parts(features).sum(axis=1) + self.constant
+        scores: np.ndarray = self.parts(features, odds).sum(axis=1) + SUM_SHARE * self.constant
         return scores
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Name the arrays for a model file."""
-        return {field.name: torch.from_numpy(getattr(self, field.name).copy()) for field in fields(self)}
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        arrays |= {f"forest.{field.name}": getattr(self.forest, field.name) for field in fields(FlatForest)}
+        return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> PolicyClassifier:
         """Read back what `to_tensors` returned."""
-        return cls(**{field.name: tensors[field.name].double().numpy() for field in fields(cls)})
+        forest = FlatForest(
+            tensors["forest.root"].long().numpy(),
+            tensors["forest.nodes"].int().numpy(),
+            tensors["forest.number"].float().numpy(),
+        )
+        return cls(**{name: tensors[name].double().numpy() for name in ARRAYS}, forest=forest)

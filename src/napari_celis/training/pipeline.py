@@ -251,8 +251,8 @@ class _Run:
     def policies(self, slabs: tuple[Slab, Slab], energies: Energies) -> Records[dict[str, Any]]:
         """Train the classifier, and choose the thresholds of both policies."""
         yield TrainRecord("shares of the specs", 0.0)
-        changes, errors = zip(*(one.first_changes() for one in self._judged(slabs, energies)), strict=True)
-        shares = fit_shares(changes, errors)
+        sums, errors = zip(*(one.first_sums() for one in self._judged(slabs, energies)), strict=True)
+        shares = fit_shares(sums, errors)
         self.specs = tuple(
             replace(spec, share=float(share)) for spec, share in zip(self.specs, shares, strict=True)
         )
@@ -261,8 +261,9 @@ class _Run:
             choose_threshold([(one, None) for own in pieces for one in own], "threshold of energy"), 0.0, 0.3
         )
         records = fit_policy(
-            judged, self.settings.power, self.settings.decisions, along_runs=self.settings.second_round
-        )
+            judged, self.settings.power, self.settings.decisions,
+            along_runs=self.settings.second_round, seed=self.settings.seed,
+        )  # fmt: skip
         classifier, own = yield from within(records, 0.3, 0.8)
         strangers = zip(pieces, reversed(own), strict=True)
         _, learned_curve = yield from within(

@@ -12,8 +12,11 @@ from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import Overlaps, RunningOverlaps
 from napari_celis.models.policy import PolicyClassifier
+from napari_celis.models.trees import grow_forest
 from napari_celis.training.logistic import fit_logistic
 
+N_TREES, MIN_LEAF = 100, 10
+"""Size of the forest. Leaves of few examples learn a small volume by heart."""
 RIDGE = 0.01
 """Penalty on squared coefficients: with a tenth of it the result hangs on single examples."""
 HIGHEST_SCORE = 3.0
@@ -25,19 +28,24 @@ class PolicyExamples:
     """Actions in states that were visited."""
 
     features: np.ndarray
-    """What the policy sees, float32 (n, F)."""
+    """What the policy sees of each action, float32 (n, F)."""
+    contacts: np.ndarray
+    """What it sees of the contact of its two segments, float32 (n, C)."""
     change: np.ndarray
     """Change of the variation of information in bits, float64 (n,)."""
 
     def known(self) -> PolicyExamples:
         """Leave out the actions that change nothing, because the truth knows nothing there."""
-        return PolicyExamples(self.features[self.change != 0], self.change[self.change != 0])
+        is_known = self.change != 0
+        return PolicyExamples(self.features[is_known], self.contacts[is_known], self.change[is_known])
 
     @classmethod
     def join(cls, parts: Sequence[PolicyExamples]) -> PolicyExamples:
         """Put examples together."""
         return cls(
-            np.concatenate([part.features for part in parts]), np.concatenate([part.change for part in parts])
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.contacts for part in parts]),
+            np.concatenate([part.change for part in parts]),
         )
 
 
@@ -75,10 +83,16 @@ class TruthAlong:
 
 def state_examples(agglomerator: Agglomerator, along: TruthAlong) -> PolicyExamples:
     """Describe every action that greedy may take now."""
-    rows = np.flatnonzero(agglomerator.available())
+    return _describe(agglomerator, along, np.flatnonzero(agglomerator.available())).known()
+
+
+def _describe(agglomerator: Agglomerator, along: TruthAlong, rows: np.ndarray) -> PolicyExamples:
+    """Say what the policy sees of some actions, and what they would do to the error."""
     return PolicyExamples(
-        agglomerator.policy_features(rows), np.array([along.change(int(row)) for row in rows])
-    ).known()
+        agglomerator.policy_features(rows),
+        agglomerator.policy_contacts(rows),
+        np.array([along.change(int(row)) for row in rows]),
+    )
 
 
 def visit(
@@ -115,9 +129,9 @@ def visit(
         action = int(queue.argmin()) if len(queue) else -1
         if action < 0 or queue[action] > HIGHEST_SCORE:
             break
-        change = along.change(action)
-        features = agglomerator.policy_features(np.array([action]))
-        examples.append(PolicyExamples(features, np.array([change])))
+        example = _describe(agglomerator, along, np.array([action]))
+        examples.append(example)
+        change = example.change[0]
         if change < 0 or (own_mistakes and scores[action] < 0):
             agglomerator.merge(int(ids[actions.u[action]]), int(ids[actions.v[action]]))
             along.join(action)
@@ -129,11 +143,12 @@ def visit(
     return PolicyExamples.join(examples).known()
 
 
-def fit_classifier(examples: PolicyExamples, power: float) -> PolicyClassifier:
-    """Fit log-odds of "wrong" to examples.
+def fit_classifier(examples: PolicyExamples, power: float, seed: int) -> PolicyClassifier:
+    """Fit log-odds of "wrong" to examples: a sum of few features, and a forest of the whole contact.
 
-    Coefficients keep the sign that makes sense: a better contact never speaks against a merge, and neither
-    does a falling energy. Together with the penalty this leaves little room to learn a small volume by heart.
+    Coefficients of the sum keep the sign that makes sense: a better contact never speaks against a merge, and
+    neither does a falling energy. Together with the penalty this leaves little room to learn a small volume
+    by heart.
 
     Parameters
     ----------
@@ -141,6 +156,8 @@ def fit_classifier(examples: PolicyExamples, power: float) -> PolicyClassifier:
         From `state_examples` and `visit`.
     power : float
         Examples weigh |change of error| to this power.
+    seed : int
+        Of the forest.
     """
     is_wrong = examples.change > 0
     if is_wrong.all() or not is_wrong.any():
@@ -153,7 +170,9 @@ def fit_classifier(examples: PolicyExamples, power: float) -> PolicyClassifier:
     scale[scale == 0] = 1.0
     n_specs = features.shape[1] - len(DECISIVE)
     signs = [*(feature.sign for feature in DECISIVE), *([1] * n_specs)]
-    weights, constant = fit_logistic(
-        (features - mean) / scale, is_wrong, np.abs(examples.change) ** power, signs, RIDGE
+    counted = np.abs(examples.change) ** power
+    weights, constant = fit_logistic((features - mean) / scale, is_wrong, counted, signs, RIDGE)
+    forest = grow_forest(
+        examples.contacts, is_wrong, n_trees=N_TREES, min_leaf=MIN_LEAF, seed=seed, weights=counted
     )
-    return PolicyClassifier(mean, scale, weights, np.array([constant]))
+    return PolicyClassifier(mean, scale, weights, np.array([constant]), forest)

@@ -35,7 +35,11 @@ CURVE_POINTS = 200
 class Undecided:
     """Scores everything alike, to look at the first state before anything was learned."""
 
-    def scores(self, features: np.ndarray) -> np.ndarray:
+    def contact_odds(self, contacts: np.ndarray) -> np.ndarray:
+        """Return zeros."""
+        return np.zeros(len(contacts))
+
+    def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
         """Return zeros."""
         return np.zeros(len(features))
 
@@ -65,12 +69,12 @@ class Judged:
         policy = None if scorer is None else Policy(scorer, self.slab.contacts)
         return Agglomerator(self.slab.upright.supervoxels, self.specs, self.energy, policy=policy)
 
-    def first_changes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Energy changes of all actions by spec, and what they do to the error, before anything is merged."""
+    def first_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """`sums_by_spec` of all actions, and what they do to the error, before anything is merged."""
         scene = self.slab.upright
         with self.agglomerator(None) as agglomerator:
-            changes = agglomerator.energy_changes_by_spec()
-        return changes, scene.overlaps.changes(scene.actions.u, scene.actions.v)
+            sums = agglomerator.sums_by_spec()
+        return sums, scene.overlaps.changes(scene.actions.u, scene.actions.v)
 
     def first_examples(self) -> PolicyExamples:
         """Describe all actions before anything is merged."""
@@ -93,7 +97,7 @@ class Judged:
 
 
 def fit_policy(
-    judged: tuple[Judged, Judged], power: float, most: int, *, along_runs: bool
+    judged: tuple[Judged, Judged], power: float, most: int, *, along_runs: bool, seed: int
 ) -> Records[tuple[PolicyClassifier, list[PolicyClassifier]]]:
     """Learn from the first state of both slabs, and if wanted along two agglomerations of each.
 
@@ -109,18 +113,16 @@ def fit_policy(
     """
     yield TrainRecord("policy", 0.0)
     examples = [[one.first_examples()] for one in judged]
+
+    def fit(parts: Sequence[PolicyExamples]) -> PolicyClassifier:
+        return fit_classifier(PolicyExamples.join(parts), power, seed)
+
     for place, own_mistakes in enumerate((False, True) if along_runs else ()):
-        own = _of_each(examples, power)
+        own = [fit(parts) for parts in examples]
         for fold, one in enumerate(judged):
             yield TrainRecord("policy", 0.4 * place + 0.1 + 0.15 * fold)
             examples[fold].append(one.visited(own[1 - fold], own_mistakes=own_mistakes, most=most))
-    everything = PolicyExamples.join(examples[0] + examples[1])
-    return fit_classifier(everything, power), _of_each(examples, power)
-
-
-def _of_each(examples: Sequence[Sequence[PolicyExamples]], power: float) -> list[PolicyClassifier]:
-    """Fit one classifier per slab."""
-    return [fit_classifier(PolicyExamples.join(own), power) for own in examples]
+    return fit(examples[0] + examples[1]), [fit(parts) for parts in examples]
 
 
 def choose_threshold(

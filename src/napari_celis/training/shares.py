@@ -18,13 +18,17 @@ POWER = 0.5
 """Actions weigh |change of error| to this power."""
 
 
-def fit_shares(changes: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> np.ndarray:
+def fit_shares(sums: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> np.ndarray:
     """Weigh the specs so that the sum of their energy changes tells right from wrong merges best.
+
+    Changes are divided by the square root of the number of centres, as the error of a sum grows: otherwise a
+    few merges with large contacts decide alone.
 
     Parameters
     ----------
-    changes : sequence of ndarray of float, shape (specs, A)
-        Energy change of every action by every spec, per volume, from networks that never saw the volume.
+    sums : sequence of ndarray of float, shape (specs, A, 2)
+        Energy change of every action by every spec, and the centres that see it, per volume, from networks
+        that never saw the volume.
     errors : sequence of ndarray of float, shape (A,)
         Change of the variation of information of the same actions; 0 is unknown.
 
@@ -33,7 +37,8 @@ def fit_shares(changes: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> n
     shares : ndarray of float64, shape (specs,)
         Above 0, 1 on average.
     """
-    rows, change = np.concatenate(changes, axis=1).T, np.concatenate(errors)
+    both, change = np.concatenate(sums, axis=1), np.concatenate(errors)
+    rows = (both[:, :, 0] / np.sqrt(np.maximum(both[:, :, 1].sum(axis=0), 1.0))).T
     is_known = change != 0
     rows, is_wrong = rows[is_known], change[is_known] > 0
     weights = np.abs(change[is_known]) ** POWER

@@ -11,7 +11,7 @@ def average_leaves(features, root, node_table, number, out):
     root       : int64 (T,)    first node of each tree
     node_table : int32 (M, 3)  column that a node looks at, the node to its left and to its right;
                                the column of a leaf is negative
-    number     : float64 (M,)  rows up to and including this go left; in a leaf, its value
+    number     : float32 (M,)  rows up to and including this go left; in a leaf, its value
     out        : float64 (N,)  zeroed by the caller
     """
     # Trees outside: the nodes of one tree stay near while all rows pass through it.
