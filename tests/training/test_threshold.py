@@ -16,9 +16,10 @@ def test_a_clear_minimum_is_found():
     assert (candidates[0], candidates[-1]) == (-3.0, np.nextafter(0.0, 1.0))
 
 
-def test_of_equally_good_thresholds_the_one_that_merges_least_is_taken():
-    assert best_threshold([curve(-1.0, -1.0 - TOLERANCE / 2, -0.5)])[0] == -2.0
-    assert best_threshold([curve(-1.0, -1.0 - 2 * TOLERANCE, -0.5)])[0] == -1.0
+def test_of_equally_good_thresholds_the_one_nearest_to_zero_is_taken():
+    assert best_threshold([curve(-1.0 - TOLERANCE / 2, -1.0, -0.5)])[0] == -1.0
+    assert best_threshold([curve(-1.0 - 2 * TOLERANCE, -1.0, -0.5)])[0] == -2.0
+    assert best_threshold([curve(-1.0, -1.0, -1.0)])[0] == 0.0
 
 
 def test_all_runs_count():

@@ -45,11 +45,10 @@ def run_curve(agglomerator: Agglomerator, overlaps: Overlaps, highest_score: flo
 
 
 def best_threshold(curves: Sequence[Curve]) -> tuple[float, np.ndarray, np.ndarray]:
-    """Find where to stop: the lowest threshold whose mean error over several runs is as good as the lowest.
+    """Find where to stop: the threshold next to 0 whose mean error over several runs is as good as the lowest.
 
-    Errors that differ by less than `TOLERANCE` count as equally good. Of those the one that merges least is
-    taken, because a wrong merge costs more in the larger volumes that a model is for than in those it was
-    tuned on: it joins larger bodies, and draws others after it.
+    Errors that differ by less than `TOLERANCE` count as equally good. Of those the one nearest to 0 is taken,
+    where the energy stops falling: further off, the threshold follows single merges of these runs.
 
     Returns
     -------
@@ -64,4 +63,5 @@ def best_threshold(curves: Sequence[Curve]) -> tuple[float, np.ndarray, np.ndarr
     vi = np.mean(
         [curve.vi[np.searchsorted(curve.score, candidates, side="left") - 1] for curve in curves], axis=0
     )
-    return float(candidates[vi <= vi.min() + TOLERANCE][0]), candidates, vi
+    good = candidates[vi <= vi.min() + TOLERANCE]
+    return float(good[np.abs(good).argmin()]), candidates, vi
