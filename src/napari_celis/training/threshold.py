@@ -45,7 +45,7 @@ def run_curve(agglomerator: Agglomerator, overlaps: Overlaps, highest_score: flo
 
 
 def best_threshold(curves: Sequence[Curve]) -> tuple[float, np.ndarray, np.ndarray]:
-    """Find where to stop: the threshold next to 0 whose mean error over several runs is as good as the lowest.
+    """Find where to stop: the threshold next to 0 whose mean error over several runs is as low as any.
 
     Errors that differ by less than `TOLERANCE` count as equally good. Of those the one nearest to 0 is taken,
     where the energy stops falling: further off, the threshold follows single merges of these runs.
