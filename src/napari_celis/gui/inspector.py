@@ -19,8 +19,8 @@ TIPS = {
     "energy": "Energy change of the merge by descriptor spec: below zero speaks for it.",
     "learned": (
         "What adds to the score: the affinities across the contact, its area, how much of the smaller "
-        "segment it encloses, the mean energy change by descriptor spec, a forest that looks at all of "
-        "these at once, and what holds for every merge. Below zero speaks for the merge."
+        "segment it encloses, the mean energy change by descriptor spec, what a forest makes of the whole "
+        "contact, and what holds for every merge. Below zero speaks for the merge."
     ),
 }
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
