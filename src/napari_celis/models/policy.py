@@ -20,8 +20,6 @@ DOUBT = 0.01
 """Share of doubt that is left where all trees agree: a forest of few examples is too sure of itself."""
 SUM_SHARE = 0.5
 """What the sum counts in the score; the rest is the forest."""
-
-
 ARRAYS = ("mean", "scale", "weights", "constant")
 """The fields that describe the sum."""
 
