@@ -10,6 +10,7 @@ from core.problems import ToyEnergy, problems, random_labels
 from core.test_agglomerator import OPERATIONS, operate
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.contact_features import N_CONTACT_FEATURES
 from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.descriptors import sample_spec
 from napari_celis.core.errors import ActionError
@@ -72,6 +73,7 @@ def test_features_and_scores_equal_the_definition_after_any_operations(problem, 
         for row, *found in zip(between, *seen, strict=True):
             for features, wanted in zip(found, policy_features(agglomerator, affinities, row), strict=True):
                 assert_allclose(features, wanted, rtol=1e-5, atol=1e-5)
+        assert seen[1].shape == (len(between), N_CONTACT_FEATURES)
         scores = agglomerator.scores()
         if len(between):
             wanted = ToyScorer().scores(seen[0], ToyScorer().contact_odds(seen[1]))
@@ -149,6 +151,7 @@ def test_without_a_policy_there_is_nothing_to_see():
     spec = sample_spec("one", "pairwise", (3, 3, 3), rng=np.random.default_rng(2), k=8)
     energy = ToyEnergy(labels.shape, (spec,))
     with Agglomerator(Supervoxels.from_labels(labels), (spec,), energy) as agglomerator:
-        with pytest.raises(ActionError, match="energy alone"):
-            agglomerator.policy_features(np.array([0]))
+        for ask in (agglomerator.policy_features, agglomerator.policy_contacts):
+            with pytest.raises(ActionError, match="energy alone"):
+                ask(np.array([0]))
         assert_array_equal(agglomerator.scores(), agglomerator.energy_changes())

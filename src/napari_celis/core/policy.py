@@ -131,10 +131,11 @@ class PolicyScores:
         is_changed[changed_segments] = True
         is_row = is_changed[segment[self._actions.u]] | is_changed[segment[self._actions.v]]
         rows = np.flatnonzero(is_row)
-        self._sum_contacts(segment, rows)
+        between = rows[segment[self._actions.u[rows]] != segment[self._actions.v[rows]]]
         self._sum_segments(segment, is_changed)
-        self._count_surfaces(segment, is_changed, rows)
-        self._judge_contacts(segment, voxels, rows)
+        self._count_surfaces(segment, is_changed, between)
+        if len(between):
+            self._refresh_contacts(segment, voxels, between)
         is_row[changed_actions] = True
         self._score(segment, voxels, sums, np.flatnonzero(is_row))
 
@@ -170,31 +171,19 @@ class PolicyScores:
             features = self.features(segment, voxels, sums, between)
             self.values[between] = self.policy.scorer.scores(features, self.odds[between])
 
-    def _sum_contacts(self, segment: np.ndarray, rows: np.ndarray) -> None:
-        """Add up the contacts of all actions between the same two segments."""
-        ordered, starts, lengths = self._by_pair(segment, rows)
-        if not len(starts):
-            return
-        contacts = self.policy.contacts
+    def _refresh_contacts(self, segment: np.ndarray, voxels: np.ndarray, rows: np.ndarray) -> None:
+        """Add up the contacts of actions between the same two segments, and ask once what each is like."""
+        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]]).astype(np.int64)
+        order, starts = _groups(ends.min(axis=0) * (self._supervoxels.n + 1) + ends.max(axis=0))
+        lengths = np.diff(np.append(starts, len(rows)))
+        ordered, contacts = rows[order], self.policy.contacts
         self._contact[ordered] = np.repeat(
             np.add.reduceat(contacts.contact[ordered], starts), lengths, axis=0
         )
         self._low[ordered] = np.repeat(np.minimum.reduceat(contacts.low[ordered], starts), lengths)
         self._high[ordered] = np.repeat(np.maximum.reduceat(contacts.high[ordered], starts), lengths)
-
-    def _judge_contacts(self, segment: np.ndarray, voxels: np.ndarray, rows: np.ndarray) -> None:
-        """Ask the scorer once for every two segments that touch."""
-        between = rows[segment[self._actions.u[rows]] != segment[self._actions.v[rows]]]
-        ordered, starts, lengths = self._by_pair(segment, between)
-        if len(starts):
-            contacts = self.contacts(segment, voxels, ordered[starts])
-            self.odds[ordered] = np.repeat(self.policy.scorer.contact_odds(contacts), lengths)
-
-    def _by_pair(self, segment: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sort actions by their two segments; return them, where each group begins, and its length."""
-        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]]).astype(np.int64)
-        order, starts = _groups(ends.min(axis=0) * (self._supervoxels.n + 1) + ends.max(axis=0))
-        return rows[order], starts, np.diff(np.append(starts, len(rows)))
+        seen = self.contacts(segment, voxels, ordered[starts])
+        self.odds[ordered] = np.repeat(self.policy.scorer.contact_odds(seen), lengths)
 
     def _sum_segments(self, segment: np.ndarray, is_changed: np.ndarray) -> None:
         """Add up what lies inside the supervoxels of the changed segments."""
@@ -207,10 +196,8 @@ class PolicyScores:
 
     def _count_surfaces(self, segment: np.ndarray, is_changed: np.ndarray, rows: np.ndarray) -> None:
         """Count the faces of the changed segments towards others."""
-        u, v = segment[self._actions.u[rows]], segment[self._actions.v[rows]]
-        is_outside, area = u != v, self._actions.area[rows]
-        ends, areas = np.concatenate([u[is_outside], v[is_outside]]), np.tile(area[is_outside], 2)
-        faces = np.bincount(ends, areas, minlength=len(is_changed))
+        ends = np.concatenate([segment[self._actions.u[rows]], segment[self._actions.v[rows]]])
+        faces = np.bincount(ends, np.tile(self._actions.area[rows], 2), minlength=len(is_changed))
         self._surface[is_changed] = faces[is_changed]
 
 

@@ -131,14 +131,16 @@ class AgglomerationState:
 
     def policy_features(self, actions: np.ndarray) -> np.ndarray:
         """What the policy sees of some actions, float32 (n, F)."""
-        if self.policy_scores is None:
-            raise ActionError("This agglomeration goes by energy alone; no policy has features.")
-        return self.policy_scores.features(self.segment, self.voxels, self.sums, actions)
+        return self._require_policy().features(self.segment, self.voxels, self.sums, actions)
 
     def policy_contacts(self, actions: np.ndarray) -> np.ndarray:
         """What the policy sees of the contacts of some actions, float32 (n, C)."""
-        assert self.policy_scores is not None
-        return self.policy_scores.contacts(self.segment, self.voxels, actions)
+        return self._require_policy().contacts(self.segment, self.voxels, actions)
+
+    def _require_policy(self) -> PolicyScores:
+        if self.policy_scores is None:
+            raise ActionError("This agglomeration goes by energy alone; no policy has features.")
+        return self.policy_scores
 
     def score_parts(self, action: int) -> dict[str, float]:
         """Split the score of one action; see `Agglomerator.score_parts`."""
