@@ -34,7 +34,7 @@ def model():
     return CelisModel(
         affinity=build_affinity_net(AffinitySettings(width=4, levels=1, n_features=8)),
         specs=specs,
-        energies=tuple(EnergyNetwork(EnergySettings(spec.n_bits, 5, hidden=8, cost=0.5)) for spec in specs),
+        energies=tuple(EnergyNetwork(EnergySettings(spec.n_bits, 5, hidden=8)) for spec in specs),
         voxel_size_nm=(10.0, 10.0, 10.0),
         thresholds={"energy": -1.25, "learned": 0.5},
         classifier=classifier(len(DECISIVE) + len(specs)),
@@ -63,7 +63,6 @@ def test_everything_comes_back(model, path):
     for old, new in zip(*(m.classifier.to_tensors().items() for m in (model, again)), strict=True):
         assert old[0] == new[0]
         torch.testing.assert_close(old[1], new[1], rtol=0, atol=0)
-    assert [network.settings.cost for network in again.energies] == [0.5] * len(model.specs)
     assert (again.voxel_size_nm, again.threshold, again.policy) == ((10.0, 10.0, 10.0), 0.5, "learned")
     assert again.thresholds == model.thresholds
     assert again.policies == ("energy", "learned")

@@ -1,12 +1,10 @@
 """The factorised evaluation equals the plain network."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
-from napari_celis.core.descriptors import sample_spec, unpack_bits
+from napari_celis.core.descriptors import sample_spec
 from napari_celis.core.regions import tile
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
 from napari_celis.models.evaluator import CACHED_ROWS, NetworkEnergy
@@ -38,17 +36,6 @@ def test_factorised_equals_plain(energy, n_rows):
     with torch.inference_mode():
         plain = energy.dense(0, centres, bits)
     np.testing.assert_allclose(energy.energies(0, centres, bits), plain, rtol=1e-5, atol=1e-6)
-
-
-def test_every_connected_pair_costs_its_share(energy):
-    centres, bits = some_rows(50)
-    network = energy.networks[0]
-    other = EnergyNetwork(replace(network.settings, cost=3.5))
-    other.load_state_dict(network.state_dict())
-    costly = NetworkEnergy([other], energy.features)
-    n_connected = unpack_bits(bits, 70).sum(axis=1)
-    found = costly.energies(0, centres, bits) - energy.energies(0, centres, bits)
-    np.testing.assert_allclose(found, 3.5 * n_connected / 70, atol=1e-12)
 
 
 def test_no_rows_are_no_energies(energy):

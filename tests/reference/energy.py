@@ -100,18 +100,43 @@ class Reference:
             )
         return self._blocks[key]
 
-    def energy(self, taken):
-        """Sum over specs and centres."""
-        total = []
+    def _regions(self):
+        """Number of the spec, spec, box and centres of every region."""
         for index, spec in enumerate(self.specs):
             regions = {}
             for position in centres_of(self.labels.shape, spec):
                 regions.setdefault(region_of(position, self.labels.shape, spec), []).append(position)
             for box, positions in regions.items():
-                total.append(self._block_energy(index, spec, box, positions, frozenset(taken)))
-        return math.fsum(total)
+                yield index, spec, box, positions
+
+    def energy(self, taken):
+        """Sum over specs and centres."""
+        return math.fsum(self._block_energy(*region, frozenset(taken)) for region in self._regions())
 
     def scores(self, taken):
         """Energy change of every action, in the order of `actions`."""
         before = self.energy(taken)
         return np.array([self.energy(taken | {frozenset(pair)}) - before for pair in self.actions])
+
+    def contact_scores(self, taken):
+        """Per action, what joining each pair of components along its segments' contact changes, added up."""
+        taken = frozenset(taken)
+        segments = components_of(self.labels, taken)
+        owner = dict(zip(self.labels.ravel().tolist(), segments.ravel().tolist(), strict=True))
+        total = {}
+        for region in self._regions():
+            low, high = region[2]
+            block = self.labels[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+            components = components_of(block, taken)
+            local = dict(zip(block.ravel().tolist(), components.ravel().tolist(), strict=True))
+            joined = {}
+            for _, _, pair in faces(block):
+                u, v = pair
+                if owner[u] != owner[v]:
+                    joined[frozenset((local[u], local[v]))] = pair
+            before = self._block_energy(*region, taken)
+            for pair in joined.values():
+                contact = frozenset(owner[u] for u in pair)
+                change = self._block_energy(*region, taken | {pair}) - before
+                total[contact] = total.get(contact, 0.0) + change
+        return np.array([total.get(frozenset((owner[u], owner[v])), 0.0) for u, v in self.actions])

@@ -9,7 +9,6 @@ from napari_celis.core.expert import expert_steps
 from napari_celis.core.metrics import score
 from napari_celis.core.phantom import PhantomSettings, make_phantom
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.models import energy
 from napari_celis.models.apply import affinities_of, agglomerator_of
 from napari_celis.models.checkpoint import load_model, save_model
 from napari_celis.training import energy_stage, policy_stage
@@ -48,8 +47,6 @@ def trained(volumes, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(energy_stage, "sample_examples", sampled)
         patch.setattr(policy_stage, "visit", visited)
-        # Networks of a few seconds are not sure enough to pay for any merge.
-        patch.setattr(energy, "COST", 0.0)
         training = train_model(*volumes, (10.0, 10.0, 10.0), SETTINGS)
         try:
             while True:

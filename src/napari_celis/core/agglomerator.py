@@ -9,6 +9,7 @@ from types import TracebackType
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
+from napari_celis.core.contact_sums import EnergyPolicy
 from napari_celis.core.control import RunControl
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
@@ -34,8 +35,10 @@ class Agglomerator:
         The descriptors whose energies are summed.
     energy : Energy
         The model; see `napari_celis.core.energy`.
-    policy : Policy, optional
-        Orders the actions instead of their energy change; see `napari_celis.core.policy`.
+    policy : Policy or EnergyPolicy, optional
+        Orders merges of segments by their whole contact; see `napari_celis.core.policy` and
+        `napari_celis.core.contact_sums`. Without one, as in the paper, every action goes by the energy change
+        in the regions where its own two supervoxels meet.
     merges : iterable of pairs of int
         Ids of adjacent supervoxels to begin with as merged.
     threads : int, optional
@@ -55,7 +58,7 @@ class Agglomerator:
         specs: Sequence[DescriptorSpec],
         energy: Energy,
         *,
-        policy: Policy | None = None,
+        policy: Policy | EnergyPolicy | None = None,
         merges: Iterable[tuple[int, int]] = (),
         threads: int | None = None,
         rules: Sequence[CentreRule] = (touchable_centres,),
@@ -128,14 +131,17 @@ class Agglomerator:
             return self._state.scores()
 
     def energy_changes(self) -> np.ndarray:
-        """Energy change of every action, float64 (A,), whatever the policy."""
+        """Energy change of taking every action by itself, float64 (A,), whatever the policy."""
         with self._lock:
             return self._state.energy_changes()
 
     def sums_by_spec(self) -> np.ndarray:
-        """Energy change of every action by every spec, and centres that see it, float64 (specs, A, 2)."""
+        """Energy change of every action by every spec, and centres that see it, float64 (specs, A, 2).
+
+        With a policy, over the whole contact of its two segments.
+        """
         with self._lock:
-            return self._state.sums.copy()
+            return self._state.sums_by_spec().copy()
 
     def policy_features(self, actions: np.ndarray) -> np.ndarray:
         """What the policy sees of actions between different segments, float32 (n, F)."""
@@ -148,10 +154,11 @@ class Agglomerator:
             return self._state.policy_contacts(actions)
 
     def scores_by_spec(self, action: int) -> dict[str, float]:
-        """Split the energy change of one action by descriptor spec."""
+        """Split the energy change of one action by descriptor spec; with a policy, over its whole contact."""
         self._require_action(action)
         with self._lock:
-            return {s.table.tiling.spec.name: float(self._state.sums[s.index, action, 0]) for s in self.specs}
+            sums = self._state.sums_by_spec()
+            return {s.table.tiling.spec.name: float(sums[s.index, action, 0]) for s in self.specs}
 
     def score_parts(self, action: int) -> dict[str, float]:
         """Say what the score of one action consists of; the parts add up to it.
@@ -164,10 +171,14 @@ class Agglomerator:
             return self._state.score_parts(action)
 
     def scores_by_centre(self, action: int) -> tuple[CentreChanges, ...]:
-        """Split the energy change of one action by centre, per spec."""
+        """Split the energy change of one action by centre, per spec; with a policy, over its whole contact.
+
+        A centre where the merge would join several pairs of local components is there once for each.
+        """
         self._require_action(action)
         with self._lock:
-            return tuple(explain(scores, action) for scores in self.specs)
+            actions = self._state.contact_of(action)
+            return tuple(explain(scores, actions) for scores in self.specs)
 
     def taken(self) -> np.ndarray:
         """Tell which actions are taken, bool (A,)."""
@@ -180,10 +191,17 @@ class Agglomerator:
             return self._state.available()
 
     def best_action(self) -> int:
-        """Return the available action with the lowest score, the first of equals; -1 if there is none."""
+        """Return the available action with the lowest score; -1 if there is none.
+
+        Of equals, such as all actions between two segments, the one that by itself lowers the energy most,
+        and of those the first.
+        """
         with self._lock:
             queue = np.where(self._state.available(), self._state.scores(), np.inf)
-            return int(queue.argmin()) if len(queue) and np.isfinite(queue.min()) else -1
+            if not len(queue) or not np.isfinite(queue.min()):
+                return -1
+            equals = np.flatnonzero(queue == queue.min())
+            return int(equals[self._state.energy_changes()[equals].argmin()])
 
     @property
     def constraints(self) -> tuple[tuple[int, int], ...]:

@@ -1,7 +1,8 @@
-"""Why an action scores what it scores: its energy change, centre by centre."""
+"""Why a merge scores what it scores: its energy change, centre by centre."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from napari_celis.core.scores import SpecScores
 
 @dataclass(frozen=True, eq=False)
 class CentreChanges:
-    """The centres of one spec that an action changes."""
+    """The centres of one spec that a merge changes."""
 
     spec_name: str
     centres: np.ndarray
@@ -38,12 +39,13 @@ def region_components(scores: SpecScores, region: int) -> np.ndarray:
     return components
 
 
-def explain(scores: SpecScores, action: int) -> CentreChanges:
-    """Split the score of an action by centre, computed from scratch."""
+def explain(scores: SpecScores, actions: Iterable[int]) -> CentreChanges:
+    """Split the energy change of actions by centre, computed from scratch; each pair of components once."""
     tiling = scores.table.tiling
-    join = scores.find_join(action)
+    joins = [scores.find_join(int(action)) for action in actions]
+    pairs = sorted({pair for join in joins for pair in zip(join.regions, join.k1, join.k2, strict=True)})
     found, before, after = [], [], []
-    for region, k1, k2 in zip(join.regions, join.k1, join.k2, strict=True):
+    for region, k1, k2 in pairs:
         components = region_components(scores, region)
         centres = np.arange(tiling.centre_start[region], tiling.centre_start[region + 1], dtype=np.int32)
         local = tiling.centres[centres] - tiling.low[region]

@@ -194,7 +194,7 @@ def most_changed_centre(agglomerator: Agglomerator, spec_name: str, merge: tuple
     """Return the centre of a spec where a merge changes the energy most."""
     action = agglomerator.actions.find(*merge)
     scores = next(s for s in agglomerator.specs if s.table.tiling.spec.name == spec_name)
-    changes = explain(scores, action)
+    changes = explain(scores, [action])
     if not len(changes.centres):
         raise ActionError(f"This merge changes no descriptor of `{spec_name}`. Choose another spec.")
     z, y, x = (int(c) for c in changes.centres[np.abs(changes.changes).argmax()])

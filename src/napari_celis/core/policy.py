@@ -20,6 +20,7 @@ from napari_celis.core.contact_features import (
     decisive_features,
     smaller_first,
 )
+from napari_celis.core.contact_sums import Segments, grouped, same_contact
 from napari_celis.core.contacts import ContactStatistics
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -54,12 +55,12 @@ class Policy:
 
 
 def energy_features(sums: np.ndarray) -> np.ndarray:
-    """Return the mean energy change at the centres that see an action, per spec, float32 (n, specs).
+    """Return the mean energy change at the centres along a contact, per spec, float32 (n, specs).
 
     Parameters
     ----------
     sums : ndarray of float64, shape (specs, n, 2)
-        Per spec and action, energy change and number of centres.
+        Per spec and action, energy change over the contact and number of centres, see `ContactSums`.
     """
     mean: np.ndarray = sums[:, :, 0] / np.maximum(sums[:, :, 1], 1.0)
     return mean.T.astype(np.float32)
@@ -111,22 +112,14 @@ class PolicyScores:
         self._contact, self._inside = np.zeros_like(contacts.contact), np.zeros_like(contacts.inside)
         self._low, self._high = np.zeros_like(contacts.low), np.zeros_like(contacts.high)
         self._surface = np.zeros(supervoxels.n + 1)
+        self.is_judged = np.zeros(len(actions), dtype=bool)
+        """Actions between two segments."""
         self.odds = np.zeros(len(actions))
         """What the scorer makes of the contact of every action, all faces between its two segments."""
 
-    def refresh_all(self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray) -> None:
-        """Compute everything from scratch."""
-        self.refresh(segment, voxels, sums, np.unique(segment), np.arange(len(self._actions)))
-
-    def refresh(
-        self,
-        segment: np.ndarray,
-        voxels: np.ndarray,
-        sums: np.ndarray,
-        changed_segments: np.ndarray,
-        changed_actions: np.ndarray,
-    ) -> None:
+    def refresh(self, segments: Segments, changed_segments: np.ndarray, changed_actions: np.ndarray) -> None:
         """Bring up to date what depends on the given segments and on the sums of the given actions."""
+        segment = segments.segment
         is_changed = np.zeros(self._supervoxels.n + 1, dtype=bool)
         is_changed[changed_segments] = True
         is_row = is_changed[segment[self._actions.u]] | is_changed[segment[self._actions.v]]
@@ -135,60 +128,63 @@ class PolicyScores:
         self._sum_segments(segment, is_changed)
         self._count_surfaces(segment, is_changed, between)
         if len(between):
-            self._refresh_contacts(segment, voxels, between)
+            self._refresh_contacts(segments, between)
         is_row[changed_actions] = True
-        self._score(segment, voxels, sums, np.flatnonzero(is_row))
+        self._score(segments, np.flatnonzero(is_row))
 
-    def features(
-        self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
+    def parts(self, segments: Segments, action: int, spec_names: Sequence[str]) -> dict[str, float]:
+        """Say what the score of an action between two segments consists of; see `score_parts`."""
+        row = np.array([action])
+        return score_parts(self.policy.scorer, self.features(segments, row), self.odds[row], spec_names)
+
+    def features(self, segments: Segments, rows: np.ndarray) -> np.ndarray:
         """Describe actions between different segments: the columns of `DECISIVE`, then the energies."""
-        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]], axis=1)
-        smaller, _ = smaller_first(voxels, ends)
+        smaller, _ = smaller_first(segments.voxels, self._ends(segments.segment, rows))
         decisive = decisive_features(self._contact[rows], self._surface[smaller])
-        return np.concatenate([decisive, energy_features(sums[:, rows])], axis=1)
+        return np.concatenate([decisive, energy_features(segments.sums[:, rows])], axis=1)
 
-    def contacts(self, segment: np.ndarray, voxels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def contacts(self, segments: Segments, rows: np.ndarray) -> np.ndarray:
         """Describe the contacts of actions between different segments, see `contact_features`."""
-        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]], axis=1)
-        both = np.stack(smaller_first(voxels, ends))
+        both = np.stack(smaller_first(segments.voxels, self._ends(segments.segment, rows)))
         return contact_features(
             ContactRows(
                 self._contact[rows],
                 self._low[rows],
                 self._high[rows],
-                voxels[both],
+                segments.voxels[both],
                 self._surface[both],
                 self._inside[both],
             )
         )
 
-    def _score(self, segment: np.ndarray, voxels: np.ndarray, sums: np.ndarray, rows: np.ndarray) -> None:
-        is_inside = segment[self._actions.u[rows]] == segment[self._actions.v[rows]]
-        self.values[rows[is_inside]] = 0.0
-        between = rows[~is_inside]
+    def _ends(self, segment: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]], axis=1)
+
+    def _score(self, segments: Segments, rows: np.ndarray) -> None:
+        u, v = self._ends(segments.segment, rows).T
+        self.is_judged[rows] = u != v
+        self.values[rows[u == v]] = 0.0
+        between = rows[u != v]
         if len(between):
-            features = self.features(segment, voxels, sums, between)
+            features = self.features(segments, between)
             self.values[between] = self.policy.scorer.scores(features, self.odds[between])
 
-    def _refresh_contacts(self, segment: np.ndarray, voxels: np.ndarray, rows: np.ndarray) -> None:
+    def _refresh_contacts(self, segments: Segments, rows: np.ndarray) -> None:
         """Add up the contacts of actions between the same two segments, and ask once what each is like."""
-        ends = np.stack([segment[self._actions.u[rows]], segment[self._actions.v[rows]]]).astype(np.int64)
-        order, starts = _groups(ends.min(axis=0) * (self._supervoxels.n + 1) + ends.max(axis=0))
-        lengths = np.diff(np.append(starts, len(rows)))
+        order, starts, lengths = same_contact(*self._ends(segments.segment, rows).T)
         ordered, contacts = rows[order], self.policy.contacts
         self._contact[ordered] = np.repeat(
             np.add.reduceat(contacts.contact[ordered], starts), lengths, axis=0
         )
         self._low[ordered] = np.repeat(np.minimum.reduceat(contacts.low[ordered], starts), lengths)
         self._high[ordered] = np.repeat(np.maximum.reduceat(contacts.high[ordered], starts), lengths)
-        seen = self.contacts(segment, voxels, ordered[starts])
+        seen = self.contacts(segments, ordered[starts])
         self.odds[ordered] = np.repeat(self.policy.scorer.contact_odds(seen), lengths)
 
     def _sum_segments(self, segment: np.ndarray, is_changed: np.ndarray) -> None:
         """Add up what lies inside the supervoxels of the changed segments."""
         supervoxels = np.flatnonzero(is_changed[segment])
-        order, starts = _groups(segment[supervoxels])
+        order, starts = grouped(segment[supervoxels])
         if len(starts):
             ordered = supervoxels[order]
             inside = self.policy.contacts.inside[ordered]
@@ -199,12 +195,3 @@ class PolicyScores:
         ends = np.concatenate([segment[self._actions.u[rows]], segment[self._actions.v[rows]]])
         faces = np.bincount(ends, np.tile(self._actions.area[rows], 2), minlength=len(is_changed))
         self._surface[is_changed] = faces[is_changed]
-
-
-def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort keys stably; return the order and where each group of equal ones begins."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    is_first = np.ones(len(keys), dtype=bool)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    return order, np.flatnonzero(is_first)

@@ -267,6 +267,19 @@ class SpecScores:
         kernels.sum_slots(actions, start, slots, self.sums, out)
         return out
 
+    def mark_leaders(self, regions: np.ndarray, leads: np.ndarray) -> np.ndarray:
+        """Mark in `leads`, bool (S,), one slot per pair of these regions; returns their actions."""
+        layout = self.table.layout
+        kernels.mark_leaders(layout, self.components, regions, self.buffers.scratch, leads)
+        return np.unique(layout.slot_action[_ranges(layout.slot_start, regions)])
+
+    def leading_sums(self, actions: np.ndarray, leads: np.ndarray) -> np.ndarray:
+        """Add up the marked slots of the given actions, float64 (n, N_COLUMNS)."""
+        start, slots = self.table.slots_of_action
+        out = np.empty((len(actions), N_COLUMNS))
+        kernels.sum_leaders(actions, start, slots, leads, self.sums, out)
+        return out
+
 
 def _ranges(start: np.ndarray, regions: np.ndarray) -> np.ndarray:
     """List all indices that belong to the given regions, region after region."""

@@ -9,12 +9,13 @@ import numpy as np
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.constraints import Constraints
+from napari_celis.core.contact_sums import ContactSums, EnergyPolicy, EnergyScores, MergeOrder, Segments
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
 from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import Replaced
 from napari_celis.core.parallel import Pool
-from napari_celis.core.policy import Policy, PolicyScores, score_parts
+from napari_celis.core.policy import Policy, PolicyScores
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.regions import fill, tile
 from napari_celis.core.scores import N_COLUMNS, Change, Counters, SeenRows, SpecScores
@@ -44,7 +45,7 @@ class AgglomerationState:
         pool: Pool,
         rules: Sequence[CentreRule],
         cache_entries: int | None,
-        policy: Policy | None,
+        policy: Policy | EnergyPolicy | None,
     ) -> None:
         self.supervoxels = supervoxels
         self.actions = actions
@@ -73,7 +74,8 @@ class AgglomerationState:
         )
         self.sums = np.zeros((len(specs), len(actions), N_COLUMNS))
         """Per spec and action: energy change, and centres that see it."""
-        self.policy_scores = None if policy is None else PolicyScores(policy, supervoxels, actions)
+        self.contact_sums = None if policy is None else ContactSums(self.specs, actions)
+        self.merge_order = _merge_order(policy, supervoxels, actions)
 
     def score_everything(self, progress: Callable[[float], None] | None) -> None:
         """Compute all terms from scratch, regions in parallel."""
@@ -103,8 +105,8 @@ class AgglomerationState:
             if self._is_thrifty:
                 scores.cache.make_ready()
             self.sums[scores.index] = scores.action_sums(everything)
-        if self.policy_scores is not None:
-            self.policy_scores.refresh_all(self.segment, self.voxels, self.sums)
+        regions = [np.arange(scores.table.tiling.n_regions) for scores in self.specs]
+        self._refresh_order(np.unique(self.segment), regions)
 
     @property
     def energy(self) -> float:
@@ -122,7 +124,7 @@ class AgglomerationState:
 
     def scores(self) -> np.ndarray:
         """What greedy goes by, float64 (A,): the energy change of every action, or what the policy says."""
-        return self.energy_changes() if self.policy_scores is None else self.policy_scores.values.copy()
+        return self.energy_changes() if self.merge_order is None else self.merge_order.values.copy()
 
     def energy_changes(self) -> np.ndarray:
         """Energy change of every action, float64 (A,)."""
@@ -131,27 +133,43 @@ class AgglomerationState:
 
     def policy_features(self, actions: np.ndarray) -> np.ndarray:
         """What the policy sees of some actions, float32 (n, F)."""
-        return self._require_policy().features(self.segment, self.voxels, self.sums, actions)
+        return self._require_policy().features(self._segments(), actions)
 
     def policy_contacts(self, actions: np.ndarray) -> np.ndarray:
         """What the policy sees of the contacts of some actions, float32 (n, C)."""
-        return self._require_policy().contacts(self.segment, self.voxels, actions)
+        return self._require_policy().contacts(self._segments(), actions)
 
     def _require_policy(self) -> PolicyScores:
-        if self.policy_scores is None:
+        if not isinstance(self.merge_order, PolicyScores):
             raise ActionError("This agglomeration goes by energy alone; no policy has features.")
-        return self.policy_scores
+        return self.merge_order
+
+    def sums_by_spec(self) -> np.ndarray:
+        """What the energy change of every action is by spec, and the centres, float64 (specs, A, 2)."""
+        return self.sums if self.contact_sums is None else self.contact_sums.values
 
     def score_parts(self, action: int) -> dict[str, float]:
         """Split the score of one action; see `Agglomerator.score_parts`."""
         names = [scores.table.tiling.spec.name for scores in self.specs]
-        if self.policy_scores is None:
+        if self.merge_order is None:
             return dict(zip(names, self.sums[:, action, 0].tolist(), strict=True))
-        if self.segment[self.actions.u[action]] == self.segment[self.actions.v[action]]:
+        if self._is_inside(action):
             return {}
-        row = np.array([action])
-        features, odds = self.policy_features(row), self.policy_scores.odds[row]
-        return score_parts(self.policy_scores.policy.scorer, features, odds, names)
+        return self.merge_order.parts(self._segments(), action, names)
+
+    def contact_of(self, action: int) -> np.ndarray:
+        """List the actions that an explanation of one has to look at: itself, or all of its contact."""
+        if self.merge_order is None or self._is_inside(action):
+            return np.array([action])
+        u, v = self.segment[self.actions.u], self.segment[self.actions.v]
+        is_same = (u == u[action]) & (v == v[action]) | (u == v[action]) & (v == u[action])
+        return np.flatnonzero(is_same)
+
+    def _is_inside(self, action: int) -> bool:
+        return bool(self.segment[self.actions.u[action]] == self.segment[self.actions.v[action]])
+
+    def _segments(self) -> Segments:
+        return Segments(self.segment, self.voxels, self.sums_by_spec())
 
     def available(self) -> np.ndarray:
         """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart.
@@ -159,10 +177,8 @@ class AgglomerationState:
         Ordered by energy, an action has an effect if a centre sees it, be it inside one segment; a policy
         judges what becomes one segment, and leaves the rest alone.
         """
-        if self.policy_scores is None:
-            is_seen = (self.sums[:, :, 1] > 0).any(axis=0)
-        else:
-            is_seen = self.segment[self.actions.u] != self.segment[self.actions.v]
+        order = self.merge_order
+        is_seen = (self.sums[:, :, 1] > 0).any(axis=0) if order is None else order.is_judged
         forbidden = self.constraints.forbidden(self.segment, self.actions.u, self.actions.v)
         mask: np.ndarray = ~self.taken & is_seen & ~forbidden
         return mask
@@ -205,7 +221,7 @@ class AgglomerationState:
         self._add_up(replaced.actions)
         names = np.union1d(self.segment[replaced.moved], replaced.segments)
         self._name_segments(replaced.moved, replaced.segments)
-        self._refresh_policy(names, replaced.actions)
+        self._refresh_order(names, [change.regions for change in replaced.changes])
         if replaced.order is None:
             self.taken[self.order.pop()] = False
         else:
@@ -245,7 +261,7 @@ class AgglomerationState:
         self._add_up(actions)
         old_segments = self.segment[moved]
         self._name_segments(moved, names)
-        self._refresh_policy(np.union1d(old_segments, names), actions)
+        self._refresh_order(np.union1d(old_segments, names), [change.regions for change in changes])
         return Replaced(tuple(changes), actions, order, moved, old_segments)
 
     def _add_up(self, actions: Sequence[np.ndarray]) -> None:
@@ -253,11 +269,11 @@ class AgglomerationState:
         for scores, rows in zip(self.specs, actions, strict=True):
             self.sums[scores.index, rows] = scores.action_sums(rows)
 
-    def _refresh_policy(self, segments: np.ndarray, actions: Sequence[np.ndarray]) -> None:
-        """Let the policy look again at changed segments and at actions with changed sums."""
-        if self.policy_scores is not None:
-            changed = np.unique(np.concatenate(actions))
-            self.policy_scores.refresh(self.segment, self.voxels, self.sums, segments, changed)
+    def _refresh_order(self, segments: np.ndarray, regions: Sequence[np.ndarray]) -> None:
+        """Let the policy look again at changed segments and, per spec, at changed regions."""
+        if self.contact_sums is not None and self.merge_order is not None:
+            actions = self.contact_sums.refresh(self.segment, segments, regions)
+            self.merge_order.refresh(self._segments(), segments, actions)
 
     def _name_segments(self, moved: np.ndarray, names: np.ndarray) -> None:
         """Give supervoxels other segments and keep the sizes of segments right."""
@@ -265,3 +281,12 @@ class AgglomerationState:
         np.subtract.at(self.voxels, self.segment[moved], sizes)
         self.segment[moved] = names
         np.add.at(self.voxels, names, sizes)
+
+
+def _merge_order(
+    policy: Policy | EnergyPolicy | None, supervoxels: Supervoxels, actions: ActionTable
+) -> MergeOrder | None:
+    """Make what keeps the scores of a policy; none goes by the energy change of single actions."""
+    if isinstance(policy, EnergyPolicy):
+        return EnergyScores(len(actions))
+    return None if policy is None else PolicyScores(policy, supervoxels, actions)

@@ -10,6 +10,7 @@ import torch
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.contact_sums import EnergyPolicy
 from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.errors import ModelError
@@ -117,10 +118,10 @@ def agglomerator_of(
 
 def policy_of(
     model: CelisModel, name: PolicyName, supervoxels: Supervoxels, affinities: np.ndarray
-) -> Policy | None:
-    """Make the policy of a volume; None is the plain sum of energy changes."""
+) -> Policy | EnergyPolicy:
+    """Make the policy of a volume."""
     if name == "energy":
-        return None
+        return EnergyPolicy()
     if model.classifier is None:
         raise ModelError("This model has no classifier, so it knows only the policy `energy`.")
     contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)

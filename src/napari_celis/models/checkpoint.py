@@ -25,10 +25,10 @@ from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.models.tensor_file import write_tensors
 
-FORMAT = 4
+FORMAT = 5
 """Raised when a file written now could not be read by an older version."""
-OLDEST = 4
-"""Files of earlier formats hold another kind of policy, which is not read any more."""
+OLDEST = 5
+"""Files of earlier formats hold energies or policies of another kind, which are not read any more."""
 KEY = "napari-celis"
 
 PolicyName = Literal["energy", "learned"]

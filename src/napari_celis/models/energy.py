@@ -9,9 +9,6 @@ from torch import Tensor, nn
 
 from napari_celis.core.presets import Preset
 
-COST = 0.5
-"""See `EnergySettings.cost`. Of 0.25 to 1 the best where greedy stops when the energy no longer falls."""
-
 
 @dataclass(frozen=True)
 class EnergySettings:
@@ -25,16 +22,13 @@ class EnergySettings:
     """Share of the last hidden layer that is dropped in training."""
     has_evidence: bool = True
     """Whether the first layer also sees every bit times the image's evidence for it."""
-    cost: float = 0.0
-    """What a descriptor costs in which all pairs are connected, beside what the network says; one in which
-    some are costs that share of it. So a merge has to gain something for every pair it connects."""
 
 
 def preset_settings(preset: Preset, n_bits: int, n_features: int) -> EnergySettings:
     """Return the sizes of a preset: `paper` as published, `fast` for a computer without a GPU."""
     if preset == "paper":
         return EnergySettings(n_bits, n_features, hidden=2048, has_evidence=False)
-    return EnergySettings(n_bits, n_features, cost=COST)
+    return EnergySettings(n_bits, n_features)
 
 
 class EnergyNetwork(nn.Module):

@@ -58,15 +58,12 @@ class NetworkEnergy:
         with torch.inference_mode():
             if self.device.type == "cpu":
                 with one_torch_thread():
-                    found = self._factorised(spec_index, centres, bits)
-            else:
-                with explained_memory(self.device, "Use the CPU."):
-                    found = self.dense(spec_index, centres, bits)
-        settings = self.networks[spec_index].settings
-        return found + settings.cost * connected_share(bits, settings.n_bits) if settings.cost else found
+                    return self._factorised(spec_index, centres, bits)
+            with explained_memory(self.device, "Use the CPU."):
+                return self.dense(spec_index, centres, bits)
 
     def dense(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
-        """Evaluate the plain network, row by row; without the cost of connected pairs."""
+        """Evaluate the plain network, row by row."""
         network, features = self.networks[spec_index], self.features[spec_index]
         energies = []
         for begin in range(0, len(centres), DENSE_ROWS):
@@ -120,12 +117,6 @@ class NetworkEnergy:
     def _send(self, array: np.ndarray) -> Tensor:
         """Move an array to the device."""
         return torch.from_numpy(array).to(self.device)
-
-
-def connected_share(bits: np.ndarray, n_bits: int) -> np.ndarray:
-    """Return the share of the pairs that packed descriptors show as connected, float64 (M,)."""
-    share: np.ndarray = np.bitwise_count(bits).sum(axis=1, dtype=np.int64) / n_bits
-    return share
 
 
 def _by_bit(weight: Tensor) -> np.ndarray:

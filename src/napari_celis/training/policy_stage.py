@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.contact_sums import EnergyPolicy
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.policy import Policy, Scorer
 from napari_celis.models.energy import EnergyNetwork
@@ -66,7 +67,7 @@ class Judged:
 
     def agglomerator(self, scorer: Scorer | None) -> Agglomerator:
         """Start over, ordered by energy or by a scorer."""
-        policy = None if scorer is None else Policy(scorer, self.slab.contacts)
+        policy = EnergyPolicy() if scorer is None else Policy(scorer, self.slab.contacts)
         return Agglomerator(self.slab.upright.supervoxels, self.specs, self.energy, policy=policy)
 
     def first_sums(self) -> tuple[np.ndarray, np.ndarray]:

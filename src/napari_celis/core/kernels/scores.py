@@ -118,6 +118,33 @@ def sum_slots(actions, action_start, action_slots, sums, out):
 
 
 @nb.njit(nogil=True, cache=True)
+def mark_leaders(layout, components, regions, scratch, leads):
+    """Mark the leader of every active pair of the given regions, and no other slot of theirs.
+
+    leads : bool (S,)
+    """
+    for i in range(len(regions)):
+        region = regions[i]
+        leads[layout.slot_start[region] : layout.slot_start[region + 1]] = False
+        _, _, n = enter_pairs(layout, components, region, scratch)
+        for e in range(n):
+            leads[scratch.entry_slot[e]] = True
+
+
+@nb.njit(nogil=True, cache=True)
+def sum_leaders(actions, action_start, action_slots, leads, sums, out):
+    """Add up the slots of each given action that lead their pair, always in the same order.
+
+    out : float64 (len(actions), M)
+    """
+    for i in range(len(actions)):
+        out[i, :] = 0.0
+        for j in range(action_start[actions[i]], action_start[actions[i] + 1]):
+            if leads[action_slots[j]]:
+                out[i, :] += sums[action_slots[j]]
+
+
+@nb.njit(nogil=True, cache=True)
 def joining_regions(slots, slot_region, layout, components, regions, k1, k2):
     """List the regions where the action of these slots would join two components, and the two.
 
