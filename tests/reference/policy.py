@@ -58,10 +58,11 @@ def policy_features(agglomerator, affinities, action):
         np.array([[surface[smaller]], [surface[larger]]], dtype=np.float64),
         np.array([[affinity_sums(inside[smaller])], [affinity_sums(inside[larger])]]),
     )
-    means = [
-        found.changes.mean() if len(found.changes) else 0.0 for found in agglomerator.scores_by_centre(action)
+    energies = [
+        found.changes.sum() / max(len(found.changes), 1) ** 0.5
+        for found in agglomerator.scores_by_centre(action)
     ]
     quantiles = [quantile(contact, share) for share in (0.1, 0.25, 0.5, 0.75, 0.9)]
     enclosed = len(contact) / surface[smaller]
     decisive = [np.mean(contact), *quantiles, np.log(len(contact)), enclosed]
-    return np.concatenate([decisive, means]), contact_features(rows)[0]
+    return np.concatenate([decisive, energies]), contact_features(rows)[0]

@@ -55,15 +55,17 @@ class Policy:
 
 
 def energy_features(sums: np.ndarray) -> np.ndarray:
-    """Return the mean energy change at the centres along a contact, per spec, float32 (n, specs).
+    """Return the energy change along a contact over the root of the centres there, float32 (n, specs).
+
+    The error of a sum grows with the root of its terms: the same mean says more where more centres agree.
 
     Parameters
     ----------
     sums : ndarray of float64, shape (specs, n, 2)
         Per spec and action, energy change over the contact and number of centres, see `ContactSums`.
     """
-    mean: np.ndarray = sums[:, :, 0] / np.maximum(sums[:, :, 1], 1.0)
-    return mean.T.astype(np.float32)
+    change: np.ndarray = sums[:, :, 0] / np.sqrt(np.maximum(sums[:, :, 1], 1.0))
+    return change.T.astype(np.float32)
 
 
 def score_parts(

@@ -302,9 +302,7 @@ class DecisionsTab(QWidget):
 
 
 def parts_of_all(agglomerator: Agglomerator, *, with_sum: bool) -> dict[str, np.ndarray]:
-    """Split the energy change of every action by descriptor spec; with the sum where scores are another."""
-    everything = np.arange(len(agglomerator.actions))
-    total = {ENERGY_CHANGE: agglomerator.energy_changes()} if with_sum else {}
-    return total | {
-        scores.table.tiling.spec.name: scores.action_sums(everything)[:, 0] for scores in agglomerator.specs
-    }
+    """Split the energy change of every merge by descriptor spec; with the sum where scores are another."""
+    changes = agglomerator.sums_by_spec()[:, :, 0]
+    total = {ENERGY_CHANGE: changes.sum(axis=0)} if with_sum else {}
+    return total | {scores.table.tiling.spec.name: changes[scores.index] for scores in agglomerator.specs}

@@ -16,11 +16,14 @@ from napari_celis.gui.workspace import Workspace
 NOTHING = "Choose a row, press N for the next doubtful merge, or click two segments in the canvas."
 LEARNED = "Learned policy: log-odds that this merge is wrong. The bars add up to it."
 TIPS = {
-    "energy": "Energy change of the merge by descriptor spec: below zero speaks for it.",
+    "energy": (
+        "Energy change over the whole contact of the two segments, by descriptor spec: below zero speaks for "
+        "the merge."
+    ),
     "learned": (
         "What adds to the score: the affinities across the contact, its area, how much of the smaller "
-        "segment it encloses, the mean energy change by descriptor spec, what a forest makes of the whole "
-        "contact, and what holds for every merge. Below zero speaks for the merge."
+        "segment it encloses, the energy change along it by descriptor spec, what a forest makes of the "
+        "whole contact, and what holds for every merge. Below zero speaks for the merge."
     ),
 }
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."

@@ -139,7 +139,8 @@ def visit(
             if n_merges % snapshot_every == 0:
                 examples.append(state_examples(agglomerator, along))
         else:
-            refused[action] = scores[action]
+            # All actions between two segments are one decision.
+            refused[scores == scores[action]] = scores[action]
     return PolicyExamples.join(examples).known()
 
 
