@@ -67,23 +67,26 @@ def tile(shape: Sequence[int], spec: DescriptorSpec) -> Tiling:
     """
     z, y, x = (int(size) for size in shape)
     axes = [_tile_axis(size, axis, spec) for axis, size in enumerate((z, y, x))]
-    low, high, starts, blocks = [], [], [0], []
-    for lz, hz, cz in axes[0]:
-        for ly, hy, cy in axes[1]:
-            for lx, hx, cx in axes[2]:
-                low.append((lz, ly, lx))
-                high.append((hz, hy, hx))
-                grid = np.meshgrid(cz, cy, cx, indexing="ij")
-                blocks.append(np.stack([axis.ravel() for axis in grid], axis=1))
-                starts.append(starts[-1] + len(blocks[-1]))
+    low = _product([[begin for begin, _, _ in tiles] for tiles in axes])
+    high = _product([[end for _, end, _ in tiles] for tiles in axes])
+    centres = _product([np.concatenate([owned for _, _, owned in tiles]) for tiles in axes])
+    n_owned = [[len(owned) for _, _, owned in tiles] for tiles in axes]
+    of_axis = _product([np.repeat(np.arange(len(lengths)), lengths) for lengths in n_owned])
+    region = np.ravel_multi_index(of_axis.T, [len(tiles) for tiles in axes])
     return Tiling(
         spec,
         (z, y, x),
-        np.array(low, dtype=np.int64),
-        np.array(high, dtype=np.int64),
-        np.concatenate(blocks).astype(np.int32),
-        np.array(starts, dtype=np.int64),
+        low,
+        high,
+        centres[np.argsort(region, kind="stable")].astype(np.int32),
+        _starts(_product(n_owned).prod(axis=1)),
     )
+
+
+def _product(axes: Sequence[np.ndarray | list[int]]) -> np.ndarray:
+    """List all combinations of one number per axis, the last axis fastest, int64 (n, 3)."""
+    grid = np.meshgrid(*axes, indexing="ij")
+    return np.stack([axis.ravel() for axis in grid], axis=1).astype(np.int64)
 
 
 def _tile_axis(size: int, axis: int, spec: DescriptorSpec) -> list[tuple[int, int, np.ndarray]]:
