@@ -140,7 +140,9 @@ def visit(
                 examples.append(state_examples(agglomerator, along))
         else:
             # All actions between two segments are one decision.
-            refused[scores == scores[action]] = scores[action]
+            owner = agglomerator.segment_ids()
+            ends = np.sort([owner[actions.u], owner[actions.v]], axis=0)
+            refused[(ends == ends[:, [action]]).all(axis=0)] = scores[action]
     return PolicyExamples.join(examples).known()
 
 
