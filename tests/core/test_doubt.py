@@ -1,5 +1,7 @@
 """The queue asks first about what is near the threshold and large."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
@@ -46,6 +48,12 @@ def test_two_segments_are_asked_about_once_by_their_best_action():
     # Supervoxels 1 and 3 are one segment, so the first two actions lead to the same pair.
     problem = a_chain(3, root=[0, 1, 2, 1, 4])
     assert sorted(doubt_order(*problem, np.array([-1.0, -2.0, 5.0]), 0.0)) == [1, 2]
+
+
+def test_of_equally_good_actions_the_one_with_the_largest_contact_stands_for_the_pair():
+    actions, candidates = a_chain(3, root=[0, 1, 2, 1, 4])
+    actions = replace(actions, area=np.array([5, 20, 1]))
+    assert sorted(doubt_order(actions, candidates, np.array([-1.0, -1.0, 5.0]), 0.0)) == [1, 2]
 
 
 def test_what_was_skipped_comes_last_in_the_order_of_skipping():

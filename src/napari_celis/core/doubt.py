@@ -36,7 +36,9 @@ def doubt_order(
     threshold: float,
     skipped: np.ndarray | None = None,
 ) -> np.ndarray:
-    """List the open actions, the most doubtful first; each pair of segments once, by its best action.
+    """List the open actions, the most doubtful first; each pair of segments once.
+
+    It is listed by its best action, of equals by the one with the largest contact.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def doubt_order(
         Rows of the action table.
     """
     is_open = np.flatnonzero(candidates.state == ActionState.OPEN)
-    rows = is_open[np.argsort(scores[is_open], kind="stable")]
+    rows = is_open[np.lexsort((-actions.area[is_open], scores[is_open]))]
     keys, first = np.unique(_pair_keys(actions, candidates.root, rows), return_index=True)
     rows = rows[first]
     worth = doubt(scores[rows] - threshold, candidates.smaller[rows])

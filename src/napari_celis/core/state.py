@@ -10,6 +10,7 @@ import numpy as np
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.constraints import Constraints
 from napari_celis.core.contact_sums import ContactSums, EnergyPolicy, EnergyScores, MergeOrder, Segments
+from napari_celis.core.decisions import actions_between
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
 from napari_celis.core.errors import ActionError
@@ -161,9 +162,8 @@ class AgglomerationState:
         """List the actions that an explanation of one has to look at: itself, or all of its contact."""
         if self.merge_order is None or self._is_inside(action):
             return np.array([action])
-        u, v = self.segment[self.actions.u], self.segment[self.actions.v]
-        is_same = (u == u[action]) & (v == v[action]) | (u == v[action]) & (v == u[action])
-        return np.flatnonzero(is_same)
+        ends = self.actions.u[action], self.actions.v[action]
+        return actions_between(self.actions, self.segment, *ends)
 
     def _is_inside(self, action: int) -> bool:
         return bool(self.segment[self.actions.u[action]] == self.segment[self.actions.v[action]])
