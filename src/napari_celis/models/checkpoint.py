@@ -153,7 +153,7 @@ def load_model(path: str | os.PathLike[str]) -> CelisModel:
     if KEY not in metadata:
         raise ModelError(f"{path} is a safetensors file, but not a model of napari-celis.")
     try:
-        return _rebuild(json.loads(metadata[KEY]), tensors, path)
+        return _rebuild(json.loads(metadata[KEY]), tensors)
     except CelisError as error:
         raise ModelError(f"{path} cannot be used: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:
@@ -163,16 +163,16 @@ def load_model(path: str | os.PathLike[str]) -> CelisModel:
         ) from error
 
 
-def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> CelisModel:
+def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisModel:
     """Turn a description and its tensors back into a model."""
     if described["format"] > FORMAT:
         raise ModelError(
-            f"{path} has format {described['format']}, but this version of napari-celis reads up to "
-            f"{FORMAT}. Upgrade napari-celis."
+            f"it has format {described['format']}, but this version of napari-celis reads up to {FORMAT}. "
+            "Upgrade napari-celis."
         )
     if described["format"] < OLDEST:
         raise ModelError(
-            f"{path} has format {described['format']}, of an earlier version of napari-celis; this one reads "
+            f"it has format {described['format']}, of an earlier version of napari-celis; this one reads "
             f"{OLDEST} and later. Train the model again."
         )
     affinity = from_tensors(_under(tensors, "affinity"), described["affinity"])
@@ -213,11 +213,11 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor], path: Path) 
         seen = model.classifier.n_features, model.classifier.forest.n_features
         if seen[0] != n_features or seen[1] > N_CONTACT_FEATURES:
             raise ModelError(
-                f"{path} is damaged: its policy looks at {seen[0]} features of actions and {seen[1]} of "
+                f"it is damaged: its policy looks at {seen[0]} features of actions and {seen[1]} of "
                 f"contacts, but there are {n_features} and {N_CONTACT_FEATURES}."
             )
     if model.policy not in model.policies or set(model.policies) - set(model.thresholds):
-        raise ModelError(f"{path} asks for the policy {model.policy!r}, which this version does not know.")
+        raise ModelError(f"it asks for the policy {model.policy!r}, which this version does not know.")
     return model
 
 
