@@ -197,11 +197,7 @@ class Agglomerator:
         and of those the first.
         """
         with self._lock:
-            queue = np.where(self._state.available(), self._state.scores(), np.inf)
-            if not len(queue) or not np.isfinite(queue.min()):
-                return -1
-            equals = np.flatnonzero(queue == queue.min())
-            return int(equals[self._state.energy_changes()[equals].argmin()])
+            return self._state.best_action()
 
     @property
     def constraints(self) -> tuple[tuple[int, int], ...]:
@@ -222,13 +218,8 @@ class Agglomerator:
         With `n_steps`, as it was after that many decisions. A segment has the id of one of its supervoxels.
         """
         with self._lock:
-            segment = self._state.segment.copy()
-            if n_steps is not None:
-                if not 0 <= n_steps <= len(self.journal.done):
-                    raise ActionError(f"There is no step {n_steps}; the last is {len(self.journal.done)}.")
-                for entry in reversed(self.journal.done[n_steps:]):
-                    if entry.replaced is not None:
-                        segment[entry.replaced.moved] = entry.replaced.segments
+            now = self._state.segment
+            segment = now if n_steps is None else self.journal.segment_after(n_steps, now)
             ids: np.ndarray = self.supervoxels.ids[segment]
             return ids
 
@@ -246,15 +237,8 @@ class Agglomerator:
     def merge_tree(self) -> list[tuple[int, int, float]]:
         """List the joins, oldest first: segment that vanished, segment that took it in, score."""
         with self._lock:
-            ids, segment, tree = self.supervoxels.ids, self._state.segment.copy(), []
-            for entry in reversed(self.journal.done):
-                if entry.replaced is None or not len(entry.replaced.moved):
-                    continue
-                joined = segment[entry.replaced.moved[0]]
-                segment[entry.replaced.moved] = entry.replaced.segments
-                if entry.step.joins_segments:
-                    tree.append((int(ids[entry.replaced.segments[0]]), int(ids[joined]), entry.step.score))
-            return tree[::-1]
+            ids, joins = self.supervoxels.ids, self.journal.joins(self._state.segment)
+            return [(int(ids[vanished]), int(ids[kept]), score) for vanished, kept, score in joins]
 
     # What can be done.
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from napari_celis.core.constraints import Constraints
+from napari_celis.core.errors import ActionError
 from napari_celis.core.scores import Change
 
 StepKind = Literal["greedy", "manual", "keep-apart", "cut"]
@@ -73,3 +74,25 @@ class Journal:
         """Add an entry; what had been taken back can no longer be done again."""
         self.done.append(entry)
         self.undone.clear()
+
+    def segment_after(self, n_steps: int, segment: np.ndarray) -> np.ndarray:
+        """Return the segment of every supervoxel after that many decisions, given what it is now."""
+        if not 0 <= n_steps <= len(self.done):
+            raise ActionError(f"There is no step {n_steps}; the last is {len(self.done)}.")
+        segment = segment.copy()
+        for entry in reversed(self.done[n_steps:]):
+            if entry.replaced is not None:
+                segment[entry.replaced.moved] = entry.replaced.segments
+        return segment
+
+    def joins(self, segment: np.ndarray) -> list[tuple[int, int, float]]:
+        """List the joins, oldest first: segment that vanished, segment that took it in, score."""
+        segment, found = segment.copy(), []
+        for entry in reversed(self.done):
+            if entry.replaced is None or not len(entry.replaced.moved):
+                continue
+            joined = segment[entry.replaced.moved[0]]
+            segment[entry.replaced.moved] = entry.replaced.segments
+            if entry.step.joins_segments:
+                found.append((int(entry.replaced.segments[0]), int(joined), entry.step.score))
+        return found[::-1]

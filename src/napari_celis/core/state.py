@@ -183,6 +183,14 @@ class AgglomerationState:
         mask: np.ndarray = ~self.taken & is_seen & ~forbidden
         return mask
 
+    def best_action(self) -> int:
+        """Find the action that greedy would take; see `Agglomerator.best_action`."""
+        queue = np.where(self.available(), self.scores(), np.inf)
+        if not len(queue) or not np.isfinite(queue.min()):
+            return -1
+        equals = np.flatnonzero(queue == queue.min())
+        return int(equals[self.energy_changes()[equals].argmin()])
+
     def take(self, action: int) -> Replaced:
         """Merge the ends of an action, in every region and globally; the larger segment keeps its name."""
         joins = [scores.find_join(action) for scores in self.specs]

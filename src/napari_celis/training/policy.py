@@ -9,6 +9,7 @@ import numpy as np
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.contact_features import DECISIVE
+from napari_celis.core.decisions import actions_between
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.expert import Overlaps, RunningOverlaps
 from napari_celis.models.policy import PolicyClassifier
@@ -140,9 +141,8 @@ def visit(
                 examples.append(state_examples(agglomerator, along))
         else:
             # All actions between two segments are one decision.
-            owner = agglomerator.segment_ids()
-            ends = np.sort([owner[actions.u], owner[actions.v]], axis=0)
-            refused[(ends == ends[:, [action]]).all(axis=0)] = scores[action]
+            ends = actions.u[action], actions.v[action]
+            refused[actions_between(actions, agglomerator.segment_ids(), *ends)] = scores[action]
     return PolicyExamples.join(examples).known()
 
 
