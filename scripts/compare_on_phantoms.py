@@ -28,10 +28,10 @@ from napari_celis.baselines.forest import ForestAgglomeration
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, NoMerging, Oracle
-from napari_celis.core.phantom import Phantom, make_phantom
 from napari_celis.io.samples import bundled_models
 from napari_celis.models.apply import affinities_of
 from napari_celis.models.checkpoint import CelisModel, load_model
+from napari_celis.synthetic.phantom import Phantom, make_phantom
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from make_sample_data import SETTINGS, make_supervoxels, write_sample
-from napari_celis.core.phantom import make_phantom
+from napari_celis.synthetic.phantom import make_phantom
 from napari_celis.training import DEFAULT_MINUTES
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_data" / "models"

@@ -17,10 +17,10 @@ from scipy import ndimage
 from skimage.feature import hessian_matrix, hessian_matrix_eigvals, peak_local_max
 from skimage.segmentation import relabel_sequential, watershed
 
-from napari_celis.core.contingency import contingency_table
-from napari_celis.core.metrics import ignore_boundary, score
-from napari_celis.core.phantom import Phantom, PhantomSettings, make_phantom
+from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.metrics import ignore_boundary, score
 from napari_celis.io.samples import DATASETS, FILE_NAME, NECKS_NAME, SampleName
+from napari_celis.synthetic.phantom import Phantom, PhantomSettings, make_phantom
 
 SETTINGS = PhantomSettings(shape_zyx=(96, 160, 160), voxel_size_nm=(10.0, 10.0, 10.0), seed=2016)
 RIDGE_SIGMA = 1.5

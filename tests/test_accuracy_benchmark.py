@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from models.small import cut_into_pieces
-from napari_celis.core.phantom import PhantomSettings, make_phantom
+from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 
 
 @pytest.fixture(scope="module")

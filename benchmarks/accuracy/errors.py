@@ -22,7 +22,8 @@ from napari_celis.baselines.celis import Celis
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import Oracle
-from napari_celis.core.expert import RunningOverlaps, expert_steps, overlap
+from napari_celis.evaluation.expert import expert_steps
+from napari_celis.evaluation.overlaps import RunningOverlaps, overlap
 from napari_celis.models.apply import affinities_of
 from napari_celis.models.checkpoint import load_model
 

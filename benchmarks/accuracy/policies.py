@@ -28,7 +28,7 @@ from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, Oracle
 from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
 from napari_celis.core.contact_features import DECISIVE, decisive_features, smaller_first
-from napari_celis.core.expert import overlap
+from napari_celis.evaluation.overlaps import overlap
 from napari_celis.training.folds import slab_bounds
 from napari_celis.training.logistic import fit_logistic
 from napari_celis.training.policy import RIDGE, PolicyExamples, fit_classifier

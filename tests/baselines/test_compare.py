@@ -12,8 +12,8 @@ from napari_celis.baselines.forest import ForestSettings
 from napari_celis.baselines.judge import Errors
 from napari_celis.baselines.problem import Problem
 from napari_celis.core.errors import CelisError, TrainingError
-from napari_celis.core.phantom import PhantomSettings, make_phantom
 from napari_celis.core.watershed import WatershedSettings, watershed
+from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 
 FAST = ForestSettings(n_trees=10, n_epochs=1, n_slabs=2)
 FIGURES = {"vi", "vi_split", "vi_merge", "vi_nats", "rand_f1", "adapted_rand"}

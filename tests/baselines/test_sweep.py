@@ -7,8 +7,8 @@ from napari_celis.baselines.judge import ALL, INSIDE, Errors, Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, NoMerging, Oracle
 from napari_celis.baselines.sweep import Grid, Hierarchy, tune
-from napari_celis.core.contingency import contingency_table
-from napari_celis.core.metrics import score
+from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.metrics import score
 from reference.agglomeration import mean_affinity_steps
 
 

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from napari_celis.cli import app
-from napari_celis.core.contingency import contingency_table
 from napari_celis.core.errors import LabelsError, ShapeMismatchError
-from napari_celis.core.metrics import ignore_boundary, score
+from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.metrics import ignore_boundary, score
 
 SCORES = ("vi", "vi_split", "vi_merge", "vi_nats", "rand_f1", "rand_precision", "rand_recall", "adapted_rand")
 

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from models.small import cut_into_pieces
 from napari_celis.cli import app
-from napari_celis.core.contingency import contingency_table
 from napari_celis.core.errors import CelisError, ModelError
-from napari_celis.core.metrics import score
+from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.metrics import score
 from napari_celis.io.affinities import read_affinities
 from napari_celis.io.volumes import open_volume, read_image, read_labels
 from napari_celis.training.pipeline import TrainSettings, train_model

@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from napari_celis.cli import app
 from napari_celis.core.errors import CelisError
-from napari_celis.core.phantom import PhantomSettings, make_phantom
 from napari_celis.core.volume import Volume
 from napari_celis.io.volumes import open_volume, write_volume
+from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 
 SMALL = ("--shape", 24, 32, 40, "--seed", 5)
 

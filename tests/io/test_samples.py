@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from napari_celis.core.errors import MissingDatasetError
-from napari_celis.core.phantom import make_phantom
 from napari_celis.io import samples
 from napari_celis.io.volumes import open_volume, read_labels
+from napari_celis.synthetic.phantom import make_phantom
 
 MEGABYTE = 10**6
 

@@ -10,9 +10,9 @@ from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.descriptors import sample_spec
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.expert import overlap
 from napari_celis.core.policy import Policy
 from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.evaluation.overlaps import overlap
 from napari_celis.training.policy import (
     PolicyExamples,
     TruthAlong,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from core.states import SHAPE, agglomerate
-from napari_celis.core.contingency import contingency_table
-from napari_celis.core.expert import overlap
-from napari_celis.core.metrics import score
+from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.metrics import score
+from napari_celis.evaluation.overlaps import overlap
 from napari_celis.training.threshold import best_threshold, run_curve
 
 

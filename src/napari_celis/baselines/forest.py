@@ -16,7 +16,7 @@ from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.expert import RunningOverlaps, overlap
+from napari_celis.evaluation.overlaps import RunningOverlaps, overlap
 from napari_celis.models.trees import FlatForest, grow_forest
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from napari_celis.core.contingency import ContingencyTable, contingency_table
-from napari_celis.core.expert import Overlaps, RunningOverlaps
-from napari_celis.core.metrics import ignore_boundary, score
+from napari_celis.evaluation.contingency import ContingencyTable, contingency_table
+from napari_celis.evaluation.metrics import ignore_boundary, score
+from napari_celis.evaluation.overlaps import Overlaps, RunningOverlaps
 
 ALL, INSIDE = "all", "ignore_boundary"
 """The two sets of voxels."""

@@ -11,7 +11,8 @@ from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy, Sweep, agglomerate, tune
 from napari_celis.core.contacts import COUNT, SUM
-from napari_celis.core.expert import expert_steps, overlap
+from napari_celis.evaluation.expert import expert_steps
+from napari_celis.evaluation.overlaps import overlap
 
 
 class Method(Protocol):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from napari_celis.bench.paper_cost import PaperCosts, StandInEnergy
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.descriptors import DescriptorSpec, paper_specs
 from napari_celis.core.energy import Energy
-from napari_celis.core.paper_cost import PaperCosts, StandInEnergy
 from napari_celis.core.presets import STRIDES, preset_specs
 from napari_celis.core.regions import tile
 from napari_celis.core.scores import SpecScores

@@ -11,7 +11,7 @@ from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, write_json
 
 if TYPE_CHECKING:
-    from napari_celis.core.contingency import ContingencyTable
+    from napari_celis.evaluation.contingency import ContingencyTable
 
 COUNT_LINES = (
     ("labelled voxels", "voxels"),
@@ -49,9 +49,9 @@ def evaluate(
     json: JsonOption = None,
 ) -> None:
     """Compare a segmentation with the truth: VI, Rand F1, adapted Rand, worst splits and merges."""
-    from napari_celis.core import metrics
-    from napari_celis.core.contingency import contingency_table
     from napari_celis.core.volume import require_same_shape
+    from napari_celis.evaluation import metrics
+    from napari_celis.evaluation.contingency import contingency_table
     from napari_celis.io.volumes import open_volume, read_labels
 
     segmentation_volume, truth_volume = open_volume(segmentation), open_volume(truth)
@@ -69,7 +69,7 @@ def evaluate(
 
 def _figures(table: ContingencyTable, worst: int) -> dict[str, Any]:
     """Collect what one comparison has to say, ready for JSON."""
-    from napari_celis.core import metrics
+    from napari_celis.evaluation import metrics
 
     scores = metrics.score(table)
     return {

@@ -14,7 +14,7 @@ from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, write_json
 
 if TYPE_CHECKING:
-    from napari_celis.core.phantom import Phantom, PhantomSettings, Report
+    from napari_celis.synthetic.phantom import Phantom, PhantomSettings, Report
 
 IMAGE, TRUTH = "volumes/raw", "volumes/labels/neuron_ids"
 BYTES_PER_VOXEL = 64
@@ -34,7 +34,7 @@ def phantom(
     json: JsonOption = None,
 ) -> None:
     """Make synthetic neuropil: an image in OUT:volumes/raw, its truth in OUT:volumes/labels/neuron_ids."""
-    from napari_celis.core.phantom import PhantomSettings, make_phantom
+    from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 
     settings = PhantomSettings(shape_zyx=shape, voxel_size_nm=voxel_size, seed=seed)
     _require_target(out)

@@ -126,8 +126,8 @@ def _crop(volume: Volume, size_zyx: tuple[int, int, int] | None) -> Volume:
 
 def _count(supervoxels: Supervoxels, specs: tuple[DescriptorSpec, ...], n_steps: int) -> dict[str, Any]:
     """Run the agglomeration with a progress bar and collect the figures."""
+    from napari_celis.bench.paper_cost import PaperCosts, StandInEnergy
     from napari_celis.core.agglomerator import Agglomerator
-    from napari_celis.core.paper_cost import PaperCosts, StandInEnergy
 
     with _progress() as report:
         energy = StandInEnergy(specs)

@@ -11,9 +11,9 @@ from qtpy.QtCore import QObject, Qt, QTimer, Signal
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
-from napari_celis.core.expert import Overlaps
 from napari_celis.core.journal import Step
 from napari_celis.core.parallel import default_threads
+from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.gui.kept_decisions import DecisionFile
 from napari_celis.gui.snapshot import Snapshot
 from napari_celis.gui.step_loop import Command

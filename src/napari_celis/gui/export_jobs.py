@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from napari_celis.core.places import Places, supervoxel_boxes
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Triple, Volume
+from napari_celis.gui.geometry import Places, supervoxel_boxes
 from napari_celis.gui.workers import Report
 from napari_celis.io.atomic import atomic_file
 from napari_celis.io.blocks import Kind

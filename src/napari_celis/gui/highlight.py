@@ -11,9 +11,9 @@ from napari.utils.colormaps.standardize_color import transform_color
 from qtpy.QtCore import QObject
 
 from napari_celis.core.explain import CentreChanges
-from napari_celis.core.places import outline, repeat_along
 from napari_celis.gui.colours import OKABE_ITO
 from napari_celis.gui.deciding import Deciding
+from napari_celis.gui.geometry import outline, repeat_along
 from napari_celis.gui.layers import redraw
 from napari_celis.gui.live_labels import LiveLabels
 from napari_celis.gui.meshes import SelectionMeshes

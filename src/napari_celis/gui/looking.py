@@ -10,8 +10,8 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from napari_celis.core.cuts import CutPlan
 from napari_celis.core.decisions import Candidates, best_between, segment_roots
 from napari_celis.core.explain import CentreChanges
-from napari_celis.core.places import Places
 from napari_celis.gui.all_actions import AllActions
+from napari_celis.gui.geometry import Places
 from napari_celis.gui.snapshot import Snapshot
 from napari_celis.gui.workspace import Workspace
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from qtpy.QtCore import QObject
 
-from napari_celis.core.places import supervoxel_along, supervoxel_at
 from napari_celis.gui.deciding import Deciding
+from napari_celis.gui.geometry import supervoxel_along, supervoxel_at
 from napari_celis.gui.highlight import Highlight
 from napari_celis.gui.keys import KEYS, KeyFilter
 from napari_celis.gui.workspace import Workspace

@@ -12,12 +12,12 @@ import numpy as np
 from napari_celis.baselines.judge import overlaps_of
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.contingency import contingency_table
 from napari_celis.core.errors import ActionError, CelisError, NotEnoughMemoryError, ShapeMismatchError
-from napari_celis.core.expert import Overlaps
 from napari_celis.core.kernels import adjacency, changes, watershed
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume, count_voxels, format_shape, require_label_type
+from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.gui.kept_decisions import run_key
 from napari_celis.gui.layers import called
 from napari_celis.gui.workers import Report

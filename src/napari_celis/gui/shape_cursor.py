@@ -9,7 +9,7 @@ import numpy as np
 from napari.layers import Layer
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from napari_celis.core.places import supervoxel_along
+from napari_celis.gui.geometry import supervoxel_along
 
 FOLLOW_MS = 60
 """Least time between two positions while the mouse moves."""

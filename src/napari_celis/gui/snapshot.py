@@ -9,7 +9,7 @@ import numpy as np
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.journal import Step
-from napari_celis.core.running_errors import RunningErrors
+from napari_celis.evaluation.running_errors import RunningErrors
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.expert import Overlaps
 from napari_celis.core.journal import Step
-from napari_celis.core.running_errors import RunningErrors
+from napari_celis.evaluation.overlaps import Overlaps
+from napari_celis.evaluation.running_errors import RunningErrors
 from napari_celis.gui.kept_decisions import DecisionFile, HeldElsewhereError
 from napari_celis.gui.snapshot import Snapshot, take_snapshot
 from napari_celis.gui.workers import sentence_of, start_thread

@@ -11,12 +11,12 @@ from napari_celis.core.actions import ActionTable
 from napari_celis.core.buffers import Buffers, allocate
 from napari_celis.core.energy import EnergyCache
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.expert import Overlaps
 from napari_celis.core.kernels import changes as kernels
 from napari_celis.core.kernels import regions as region_kernels
 from napari_celis.core.regions import RegionTable
 from napari_celis.core.segments import join_all
 from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.training.sampling import PrioritySample
 
 

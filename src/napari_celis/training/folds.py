@@ -12,11 +12,12 @@ import numpy as np
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.contacts import ContactStatistics, measure_contacts
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.expert import Overlaps, expert_steps, overlap
 from napari_celis.core.parallel import Pool
 from napari_celis.core.regions import RegionTable, fill, tile
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.turns import Turn
+from napari_celis.evaluation.expert import expert_steps
+from napari_celis.evaluation.overlaps import Overlaps, overlap
 from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
 
 

@@ -11,7 +11,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.decisions import actions_between
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.expert import Overlaps, RunningOverlaps
+from napari_celis.evaluation.overlaps import Overlaps, RunningOverlaps
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.models.trees import grow_forest
 from napari_celis.training.logistic import fit_logistic

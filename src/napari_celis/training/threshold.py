@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.expert import Overlaps, RunningOverlaps
+from napari_celis.evaluation.overlaps import Overlaps, RunningOverlaps
 
 TOLERANCE = 0.02
 """Bits by which errors must differ to count; far less than the noise of small volumes."""

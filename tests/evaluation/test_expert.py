@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from core.problems import random_labels
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.errors import LabelsError
-from napari_celis.core.expert import RunningOverlaps, expert_steps, overlap
 from napari_celis.core.segments import join_all
 from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.evaluation.expert import expert_steps
+from napari_celis.evaluation.overlaps import RunningOverlaps, overlap
 from reference.metrics import conditional_entropy, pair_counts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from napari_celis.core.phantom.space import STEP_NM, THINNEST_NM, FreeSpace, NeckPlan, unit
+from napari_celis.synthetic.space import STEP_NM, THINNEST_NM, FreeSpace, NeckPlan, unit
 
 SHEET_ROWS = 60
 TRIES_PER_HEAD = 60

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napari_celis.core.kernels import phantom as kernels
 from napari_celis.core.volume import Triple
+from napari_celis.synthetic import kernels
 
 CELL_NM = 25
 PADDING_NM = 150

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.places import (
+from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.gui.geometry import (
     Places,
     contact_positions,
     outline,
@@ -14,7 +15,6 @@ from napari_celis.core.places import (
     supervoxel_along,
     supervoxel_at,
 )
-from napari_celis.core.supervoxels import Supervoxels
 
 
 def faces_of(dense):

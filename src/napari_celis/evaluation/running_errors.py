@@ -7,7 +7,7 @@ from math import log2
 
 import numpy as np
 
-from napari_celis.core.expert import Overlaps
+from napari_celis.evaluation.overlaps import Overlaps
 
 
 class RunningErrors:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from core.problems import problems
 from core.test_pruning import taken_pairs
+from napari_celis.bench.paper_cost import CURVES, RULE_SETS, PaperCosts, StandInEnergy
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.descriptors import paper_specs, sample_spec, unpack_bits
-from napari_celis.core.paper_cost import CURVES, RULE_SETS, PaperCosts, StandInEnergy
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.zones import ZoneSettings
 from reference.pruning import Pipeline

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napari_celis.core.kernels import phantom as kernels
-from napari_celis.core.phantom.fields import smooth_noise
-from napari_celis.core.phantom.space import Grid, Skeletons
+from napari_celis.synthetic import kernels
+from napari_celis.synthetic.fields import smooth_noise
+from napari_celis.synthetic.space import Grid, Skeletons
 
 # Greys are counted in 64ths until the end, so that whole-number arithmetic loses nothing.
 GREY = 64

@@ -10,8 +10,8 @@ from math import log
 
 import numpy as np
 
-from napari_celis.core.contingency import ContingencyTable
 from napari_celis.core.errors import CelisError
+from napari_celis.evaluation.contingency import ContingencyTable
 
 NATS_PER_BIT = log(2)
 

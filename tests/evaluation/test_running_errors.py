@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from napari_celis.baselines.judge import overlaps_of
-from napari_celis.core.contingency import contingency_table
-from napari_celis.core.metrics import score
-from napari_celis.core.running_errors import RunningErrors
+from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.metrics import score
+from napari_celis.evaluation.running_errors import RunningErrors
 
 
 def test_errors_follow_any_change_of_segments():

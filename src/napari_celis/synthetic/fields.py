@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import ndimage
 
-from napari_celis.core.phantom.space import Grid
+from napari_celis.synthetic.space import Grid
 
 _ONE = 4096
 _LEAST_SIGMA = 0.25

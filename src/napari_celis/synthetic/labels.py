@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from napari_celis.core.kernels import phantom as kernels
-from napari_celis.core.phantom.fields import smooth_noise
-from napari_celis.core.phantom.space import MOAT_NM, Grid, NeckPlan, Skeletons
+from napari_celis.synthetic import kernels
+from napari_celis.synthetic.fields import smooth_noise
+from napari_celis.synthetic.space import MOAT_NM, Grid, NeckPlan, Skeletons
 
 CLAIM_REACH_NM = 120
 UNCLAIMED = np.iinfo(np.int64).max

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.kernels import places as kernels
 from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.gui import geometry_kernels as kernels
 
 STEPS_PER_VOXEL = 2
 """Samples along a ray for every voxel of its length."""

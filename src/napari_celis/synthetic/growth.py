@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napari_celis.core.phantom.space import (
+from napari_celis.synthetic.space import (
     PADDING_NM,
     STEP_NM,
     THINNEST_NM,
@@ -16,7 +16,7 @@ from napari_celis.core.phantom.space import (
     Skeletons,
     unit,
 )
-from napari_celis.core.phantom.sprouts import grow_sheet, sprout_spines
+from napari_celis.synthetic.sprouts import grow_sheet, sprout_spines
 
 FILLED_NM = 45
 """Gaps below this are left to the neurites beside them."""

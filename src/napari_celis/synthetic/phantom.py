@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from napari_celis.core.errors import CelisError
-from napari_celis.core.phantom.growth import grow_neuropil
-from napari_celis.core.phantom.labels import draw_labels
-from napari_celis.core.phantom.necks import Necks, thin_necks
-from napari_celis.core.phantom.space import Grid
-from napari_celis.core.phantom.texture import photograph
 from napari_celis.core.volume import Triple
+from napari_celis.synthetic.growth import grow_neuropil
+from napari_celis.synthetic.labels import draw_labels
+from napari_celis.synthetic.necks import Necks, thin_necks
+from napari_celis.synthetic.space import Grid
+from napari_celis.synthetic.texture import photograph
 
 SMALLEST_SHAPE = 16
 SMALLEST_EXTENT_NM = 160.0

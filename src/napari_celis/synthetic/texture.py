@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from napari_celis.core.kernels import phantom as kernels
-from napari_celis.core.phantom.fields import blur, peak_of_pair, smooth_noise
-from napari_celis.core.phantom.organelles import (
+from napari_celis.synthetic import kernels
+from napari_celis.synthetic.fields import blur, peak_of_pair, smooth_noise
+from napari_celis.synthetic.organelles import (
     FULL,
     GREY,
     Scene,
@@ -14,7 +14,7 @@ from napari_celis.core.phantom.organelles import (
     add_mitochondria,
     add_vesicles,
 )
-from napari_celis.core.phantom.space import Grid, Skeletons
+from napari_celis.synthetic.space import Grid, Skeletons
 
 MEMBRANE_GREY = 80 * GREY
 FLAT_MEMBRANE_NM = 10.0

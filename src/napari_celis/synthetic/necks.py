@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from napari_celis.core.phantom.space import Grid, NeckPlan
+from napari_celis.synthetic.space import Grid, NeckPlan
 
 MARGIN_NM = 180.0
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from napari_celis.core.errors import LabelsError, ShapeMismatchError
-from napari_celis.core.kernels import contingency as kernels
 from napari_celis.core.volume import as_labels, require_same_shape
+from napari_celis.evaluation.kernels import contingency as kernels
 
 FIRST_SLOTS = 1 << 12
 CHUNK_VOXELS = 1 << 17

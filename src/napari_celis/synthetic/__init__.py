@@ -1,0 +1,1 @@
+"""Synthetic neuropil with its truth."""
