@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from skimage.metrics import adapted_rand_error, variation_of_information
 
-from napari_celis.evaluation import contingency
 from napari_celis.core.errors import CelisError, LabelsError, ShapeMismatchError
+from napari_celis.evaluation import contingency
 from napari_celis.evaluation.contingency import ContingencyTable, contingency_table
 from napari_celis.evaluation.metrics import ignore_boundary, score, worst_merges, worst_splits
 from reference import metrics as reference

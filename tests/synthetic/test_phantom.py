@@ -6,10 +6,10 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import ndimage
 
+from napari_celis.synthetic import fields as fields
 from napari_celis.synthetic import kernels
 from napari_celis.synthetic.labels import one_piece_per_id
 from napari_celis.synthetic.phantom import PhantomError, PhantomSettings, make_phantom
-from napari_celis.synthetic.phantom import fields as fields
 from napari_celis.synthetic.space import Grid
 from reference import phantom as reference
 
