@@ -9,7 +9,7 @@ as that lowers the VI: what it gains are merges that were missed. What is left a
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from napari_celis.baselines.celis import Celis
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import Oracle
+from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.evaluation.expert import expert_steps
 from napari_celis.evaluation.overlaps import RunningOverlaps, overlap
 from napari_celis.models.apply import affinities_of
@@ -47,12 +48,11 @@ class Mistake:
 def missed_merges(problem: Problem, segment: np.ndarray) -> tuple[list[Mistake], np.ndarray]:
     """Let the expert go on from a segmentation; returns what it did and the segmentation it comes to."""
     actions = problem.actions
-    u, v = segment[actions.u], segment[actions.v]
-    between = np.flatnonzero(u != v)
+    graph = SegmentGraph(actions, problem.supervoxels.sizes, segment)
     rows = overlap(problem.supervoxels, problem.known_truth()).of_segments(segment)
     found, now = [], segment.copy()
-    for step in expert_steps(replace(actions, u=u[between], v=v[between]), rows):
-        action = between[step.action_index]
+    for step in expert_steps(graph, rows):
+        action = step.action_index
         a, b = now[actions.u[action]], now[actions.v[action]]
         found.append(Mistake("missed", -step.change, actions.centroid[action], (now == a, now == b)))
         now[now == b] = a

@@ -20,14 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from folds import AnnotatedVolume, Block
-from napari_celis.baselines.contraction import Contraction
-from napari_celis.baselines.edge_features import edge_features
 from napari_celis.baselines.forest import ForestSettings, learn
 from napari_celis.baselines.judge import ALL, INSIDE, Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, Oracle
 from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
-from napari_celis.core.contact_features import DECISIVE, decisive_features, smaller_first
+from napari_celis.core.affinity_sums import AffinitySums
+from napari_celis.core.contact_features import DECISIVE, contact_features, decisive_features
 from napari_celis.evaluation.overlaps import overlap
 from napari_celis.training.folds import slab_bounds
 from napari_celis.training.logistic import fit_logistic
@@ -93,23 +92,17 @@ def _piece(block: Block, affinities: np.ndarray, slab: slice, axis: int, part: s
     )
 
 
-def features_of(state: Contraction, rows: np.ndarray) -> np.ndarray:
-    """Describe contacts as the policy does, without energies."""
-    smaller, _ = smaller_first(state.size, state.ends[rows])
-    return decisive_features(state.contact[rows], state.surface[smaller])
-
-
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """Scores the contacts of a contraction."""
+    """Scores contacts."""
 
-    odds: Callable[[Contraction, np.ndarray], np.ndarray]
+    odds: Callable[[AffinitySums, np.ndarray], np.ndarray]
     """Returns log-odds of "wrong"."""
     needs_segments: bool = True
 
-    def scores(self, state: Contraction, rows: np.ndarray) -> np.ndarray:
+    def scores(self, sums: AffinitySums, rows: np.ndarray) -> np.ndarray:
         """Return log-odds of "wrong"."""
-        return self.odds(state, rows)
+        return self.odds(sums, rows)
 
 
 def examples(problems: Sequence[Problem]) -> PolicyExamples:
@@ -120,8 +113,10 @@ def examples(problems: Sequence[Problem]) -> PolicyExamples:
             problem.actions.u, problem.actions.v
         )
         rows = np.flatnonzero(change)
-        state = Contraction(problem)
-        found.append(PolicyExamples(features_of(state, rows), edge_features(state, rows), change[rows]))
+        sums = problem.affinity_sums()
+        found.append(
+            PolicyExamples(decisive_features(sums, rows), contact_features(sums, rows), change[rows])
+        )
     return PolicyExamples.join(found)
 
 
@@ -134,8 +129,10 @@ def fit(variant: Variant, drawn: PolicyExamples) -> Scorer:
         (rows - mean) / scale, change > 0, np.abs(change) ** variant.power, signs, variant.ridge
     )
 
-    def odds(state: Contraction, rows: np.ndarray) -> np.ndarray:
-        found: np.ndarray = (features_of(state, rows)[:, variant.columns] - mean) / scale @ weights + constant
+    def odds(sums: AffinitySums, rows: np.ndarray) -> np.ndarray:
+        found: np.ndarray = (
+            decisive_features(sums, rows)[:, variant.columns] - mean
+        ) / scale @ weights + constant
         return found
 
     return Scorer(odds)
@@ -145,11 +142,11 @@ def fit_whole(drawn: PolicyExamples, seed: int) -> dict[str, Scorer]:
     """Fit the classifier of the learned policy, and take its forest alone as well."""
     classifier = fit_classifier(drawn, POWER, seed)
 
-    def forest(state: Contraction, rows: np.ndarray) -> np.ndarray:
-        return classifier.contact_odds(edge_features(state, rows))
+    def forest(sums: AffinitySums, rows: np.ndarray) -> np.ndarray:
+        return classifier.contact_odds(contact_features(sums, rows))
 
-    def both(state: Contraction, rows: np.ndarray) -> np.ndarray:
-        return classifier.scores(features_of(state, rows), forest(state, rows))
+    def both(sums: AffinitySums, rows: np.ndarray) -> np.ndarray:
+        return classifier.scores(decisive_features(sums, rows), forest(sums, rows))
 
     return {
         "forest of the policy": Scorer(forest),

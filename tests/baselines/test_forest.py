@@ -5,8 +5,6 @@ from sklearn import ensemble
 from touching_cells import make_problem
 
 from napari_celis.baselines import forest as module
-from napari_celis.baselines.contraction import Contraction
-from napari_celis.baselines.edge_features import edge_features
 from napari_celis.baselines.forest import (
     ForestAgglomeration,
     ForestSettings,
@@ -18,6 +16,7 @@ from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.multicut import ForestMulticut, partition
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import NoMerging
+from napari_celis.core.contact_features import contact_features
 from napari_celis.core.errors import TrainingError
 from napari_celis.models.trees import FlatForest
 
@@ -40,22 +39,25 @@ def test_flat_trees_predict_what_scikit_learn_predicts(weight):
 
 def test_features_do_not_depend_on_the_order_of_the_ends():
     problem = make_problem()
-    state = Contraction(problem)
+    sums = problem.affinity_sums()
     rows = np.arange(len(problem.actions))
-    wanted = edge_features(state, rows)
-    state.ends = state.ends[:, ::-1].copy()
-    assert_array_equal(edge_features(state, rows), wanted)
+    wanted = contact_features(sums, rows)
+    sums.graph.arrays.ends[:] = sums.graph.arrays.ends[:, ::-1].copy()
+    assert_array_equal(contact_features(sums, rows), wanted)
     assert np.isfinite(wanted).all()
-    assert_array_equal(edge_features(state, rows[3:5]), wanted[3:5])
+    assert_array_equal(contact_features(sums, rows[3:5]), wanted[3:5])
 
 
 def test_quantiles_are_near_those_of_the_faces():
-    from napari_celis.core.contact_features import QUANTILES, _quantiles
+    from napari_celis.core.contact_features import QUANTILES
     from napari_celis.core.contacts import BIN_EDGES
+    from napari_celis.core.kernels.contact_features import quantiles_of
 
     values = np.random.default_rng(0).beta(2, 1, 20_000)
-    histogram = np.histogram(values, BIN_EDGES)[0].astype(float)
-    assert_allclose(_quantiles(histogram[None])[0], np.quantile(values, QUANTILES), atol=0.01)
+    row = np.concatenate([np.zeros(3), np.histogram(values, BIN_EDGES)[0]])
+    found = np.empty(len(QUANTILES))
+    quantiles_of(row, BIN_EDGES, QUANTILES, found)
+    assert_allclose(found, np.quantile(values, QUANTILES), atol=0.01)
 
 
 def test_examples_are_labelled_by_the_truth():

@@ -92,16 +92,31 @@ def assert_exact(agglomerator, reference):
 def snapshot(agglomerator, *, journal=True):
     """Everything that an operation may change, as bytes: equal snapshots are equal to the last bit."""
     inside = agglomerator._state
-    state = {name: getattr(inside, name).tobytes() for name in ("sums", "taken", "segment", "voxels")}
+    ranking, graph, items = inside.ranking, inside.graph.arrays, inside.items()
+    is_left = ranking.ranked.is_candidate(items)
+    numbers = {
+        "taken": inside.taken,
+        "segment": inside.segment,
+        "voxels": graph.voxels[graph.segment],
+        "surface": graph.surface[graph.segment],
+        "area": graph.area[graph.contact_of] * graph.is_open[graph.contact_of],
+        "scores": ranking.scores[items],
+        "available": ranking.available()[items],
+        "energies": ranking.ranked.energies.units[items] * is_left[:, None, None],
+    }
+    state = {name: array.tobytes() for name, array in numbers.items()}
     state |= {
+        "totals": tuple(inside.totals),
+        "n_segments": agglomerator.n_segments,
         "order": tuple(inside.order),
         "constraints": agglomerator.constraints,
         "energy": agglomerator.energy,
     }
     for scores in agglomerator.specs:
-        for name in ("sums", "components", "region_energy", "_pending"):
+        for name in ("sums", "known", "components", "region_energy", "_pending", "_outdated"):
             state[name, scores.index] = getattr(scores, name).tobytes()
         assert not scores._pending.any()
+        assert not scores._outdated.any()
     if journal:
         state["done"] = agglomerator.history
         state["undone"] = tuple(entry.step for entry in agglomerator.journal.undone)

@@ -12,12 +12,8 @@ from napari_celis.core.supervoxels import Supervoxels
 
 def size_of(entry):
     """Bytes of all arrays that an entry keeps."""
-    replaced = entry.replaced
-    arrays = [*replaced.actions, replaced.moved, replaced.segments]
-    for change in replaced.changes:
-        arrays += vars(change).values()
     # A view keeps the whole of its base alive.
-    return sum((array if array.base is None else array.base).nbytes for array in arrays)
+    return sum((array if array.base is None else array.base).nbytes for array in entry.operation.arrays())
 
 
 def test_an_entry_costs_what_changed():

@@ -62,18 +62,18 @@ def energy_table(size):
     return (
         np.full(size, -1, np.int32),
         np.zeros(size, np.uint64),
-        np.zeros(size, np.float64),
+        np.zeros(size, np.int64),
         np.zeros(size, np.uint8),
     )
 
 
 def rows_of(entries):
     centres, hashes, energies = zip(*entries, strict=True) if entries else ((), (), ())
-    arrays = np.array(centres, np.int32), np.array(hashes, np.uint64), np.array(energies, np.float64)
+    arrays = np.array(centres, np.int32), np.array(hashes, np.uint64), np.array(energies, np.int64)
     return *arrays, np.ones(len(centres), np.uint8)
 
 
-ENTRIES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7), st.floats(0, 1)), max_size=30)
+ENTRIES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7), st.integers(0, 2**40)), max_size=30)
 
 
 @settings(max_examples=25, deadline=None)
@@ -89,7 +89,7 @@ def test_energies_are_found_again_and_the_last_word_counts(first, second):
     for centre in range(6):
         for h in range(8):
             found = tables.energy_find(*table[:3], np.int32(centre), np.uint64(h))
-            assert found == plain[centre, h] if (centre, h) in plain else np.isnan(found)
+            assert found == plain[centre, h] if (centre, h) in plain else found == tables.MISSING
 
 
 def test_energies_that_want_one_place_get_neighbouring_ones():
@@ -99,29 +99,32 @@ def test_energies_that_want_one_place_get_neighbouring_ones():
     hashes = (centres.astype(np.uint64) * tables.GOLDEN) ^ np.uint64(size - 1)
     table = energy_table(size)
     assert (
-        tables.energy_insert(*table, centres[:8], hashes[:8], centres[:8] * 0.5, np.zeros(8, np.uint8)) == 8
+        tables.energy_insert(
+            *table, centres[:8], hashes[:8], centres[:8] * np.int64(5), np.zeros(8, np.uint8)
+        )
+        == 8
     )
     found = [tables.energy_find(*table[:3], c, h) for c, h in zip(centres, hashes, strict=True)]
-    assert found[:8] == (centres[:8] * 0.5).tolist()
-    assert np.isnan(found[8])
-    assert np.isnan(tables.energy_find(*table[:3], centres[3], hashes[2]))
+    assert found[:8] == (centres[:8] * 5).tolist()
+    assert found[8] == tables.MISSING
+    assert tables.energy_find(*table[:3], centres[3], hashes[2]) == tables.MISSING
 
 
 def test_free_places_are_skipped_when_a_table_moves():
     old, new = energy_table(8), energy_table(32)
-    tables.energy_insert(*old, *rows_of([(3, 5, 0.25), (0, 0, 0.5)]))
+    tables.energy_insert(*old, *rows_of([(3, 5, 25), (0, 0, 50)]))
     assert tables.energy_insert(*new, *old) == 2
-    assert tables.energy_find(*new[:3], np.int32(0), np.uint64(0)) == 0.5
+    assert tables.energy_find(*new[:3], np.int32(0), np.uint64(0)) == 50
 
 
 def test_entries_older_than_two_rounds_are_dropped():
     old, new = energy_table(8), energy_table(32)
-    tables.energy_insert(*old, *rows_of([(3, 5, 0.25), (0, 0, 0.5)]))
+    tables.energy_insert(*old, *rows_of([(3, 5, 25), (0, 0, 50)]))
     last_round = np.array([3, 0, 0, 2], np.uint8)
     assert tables.drop_outdated(old[0], old[3], last_round) == 1
     assert tables.energy_insert(*new, *old) == 1
-    assert tables.energy_find(*new[:3], np.int32(3), np.uint64(5)) == 0.25
-    assert np.isnan(tables.energy_find(*new[:3], np.int32(0), np.uint64(0)))
+    assert tables.energy_find(*new[:3], np.int32(3), np.uint64(5)) == 25
+    assert tables.energy_find(*new[:3], np.int32(0), np.uint64(0)) == tables.MISSING
 
 
 @pytest.mark.parametrize("n_words", [1, 2, 8])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from core.problems import random_labels
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.errors import LabelsError
+from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.segments import join_all
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.evaluation.expert import expert_steps
@@ -52,7 +53,7 @@ def test_every_step_is_the_best_and_the_last_leaves_none(problem):
     supervoxels, truth = problem
     actions, overlaps = ActionTable.from_supervoxels(supervoxels), overlap(supervoxels, truth)
     taken = []
-    for step in [*expert_steps(actions, overlaps), None]:
+    for step in [*expert_steps(SegmentGraph(actions, supervoxels.sizes), overlaps), None]:
         segment = join_all(supervoxels.n, actions.u[taken], actions.v[taken])
         changes = overlaps.of_segments(segment).changes(segment[actions.u], segment[actions.v])
         lowest = changes.min() if len(changes) else 0.0

@@ -1,23 +1,21 @@
 """What a policy sees of an action, from the faces of the volume and the centres that the action changes."""
 
+import math
+
 import numpy as np
 
-from napari_celis.core.contact_features import ContactRows, contact_features
-from napari_celis.core.contacts import BIN_EDGES as AFFINITY_EDGES
 from reference.agglomeration import affinities_between
+
+AFFINITY_EDGES = np.array(
+    [0, 0.01, 0.03, 0.06, 0.1, 0.16, 0.25, 0.37, 0.5, 0.63, 0.75, 0.84, 0.9, 0.94, 0.97, 0.99, 1.0]
+)
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def bins_of(values):
     """Find the bin of the histogram that each affinity falls into."""
     levels = np.floor(np.asarray(values, dtype=np.float64) * 255 + 0.5) / 255
     return np.clip(np.searchsorted(AFFINITY_EDGES, levels, side="right") - 1, 0, len(AFFINITY_EDGES) - 2)
-
-
-def affinity_sums(values):
-    """Count, sum, sum of squares and histogram."""
-    values = np.asarray(values, dtype=np.float64)
-    histogram = np.bincount(bins_of(values), minlength=len(AFFINITY_EDGES) - 1)
-    return np.concatenate([[len(values), values.sum(), (values**2).sum()], histogram])
 
 
 def quantile(values, share):
@@ -31,6 +29,47 @@ def quantile(values, share):
             return low + (high - low) * (wanted - seen) / max(n, 1)
         seen += n
     raise AssertionError("shares are below 1")
+
+
+def summary(values):
+    """Mean, standard deviation and quantiles; zeros if there is nothing."""
+    if not len(values):
+        return np.zeros(2 + len(SHARES))
+    return np.array([np.mean(values), np.std(values), *(quantile(values, share) for share in SHARES)])
+
+
+def histogram(values):
+    """Share of the values in each bin."""
+    counts = np.bincount(bins_of(values), minlength=len(AFFINITY_EDGES) - 1) if len(values) else np.zeros(16)
+    return counts / max(len(values), 1)
+
+
+def divergence(p, q):
+    """Jensen-Shannon divergence in bits, as the entropy of the mean less the mean of the entropies."""
+
+    def entropy(shares):
+        return -sum(share * math.log2(share) for share in shares if share > 0)
+
+    # A segment without a face inside has no shares at all, and adds only what the other one has.
+    return entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2 - (2 - p.sum() - q.sum()) / 2
+
+
+def contact_features(contact, size, surface, inside):
+    """Describe a contact by all its faces; of the two segments the smaller comes first."""
+    summaries = [summary(values) for values in (contact, *inside)]
+    scalars = [
+        math.log(len(contact)),
+        min(contact),
+        max(contact),
+        math.log(size[0]),
+        math.log(size[1]),
+        len(contact) / surface[0],
+        len(contact) / surface[1],
+        len(contact) / size[0] ** (2 / 3),
+        divergence(*(histogram(values) for values in inside)),
+    ]
+    differences = [summaries[1] - summaries[0], summaries[2] - summaries[0], abs(summaries[1] - summaries[2])]
+    return np.concatenate([scalars, histogram(contact), *summaries, *differences])
 
 
 def policy_features(agglomerator, affinities, action):
@@ -50,19 +89,13 @@ def policy_features(agglomerator, affinities, action):
                 inside[name] += values
             if len(ends) == 2:
                 surface[name] += len(values)
-    rows = ContactRows(
-        affinity_sums(contact)[None],
-        np.array([min(contact)]),
-        np.array([max(contact)]),
-        np.array([[size[smaller]], [size[larger]]], dtype=np.float64),
-        np.array([[surface[smaller]], [surface[larger]]], dtype=np.float64),
-        np.array([[affinity_sums(inside[smaller])], [affinity_sums(inside[larger])]]),
-    )
     energies = [
         found.changes.sum() / max(len(found.changes), 1) ** 0.5
         for found in agglomerator.scores_by_centre(action)
     ]
-    quantiles = [quantile(contact, share) for share in (0.1, 0.25, 0.5, 0.75, 0.9)]
+    quantiles = [quantile(contact, share) for share in SHARES]
     enclosed = len(contact) / surface[smaller]
     decisive = [np.mean(contact), *quantiles, np.log(len(contact)), enclosed]
-    return np.concatenate([decisive, energies]), contact_features(rows)[0]
+    ends = [smaller, larger]
+    whole = contact_features(contact, *([of[name] for name in ends] for of in (size, surface, inside)))
+    return np.concatenate([decisive, energies]), whole

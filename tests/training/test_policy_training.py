@@ -10,7 +10,7 @@ from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.descriptors import sample_spec
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.policy import Policy
+from napari_celis.core.policy import LearnedPolicy
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.evaluation.overlaps import overlap
 from napari_celis.training.policy import (
@@ -42,7 +42,9 @@ def problem(scorer, n=14):
     contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
     spec = sample_spec("one", "pairwise", (3, 3, 3), rng=rng, k=16)
     energy = ToyEnergy(labels.shape, (spec,))
-    agglomerator = Agglomerator(supervoxels, (spec,), energy, policy=Policy(scorer, contacts), threads=1)
+    agglomerator = Agglomerator(
+        supervoxels, (spec,), energy, policy=LearnedPolicy(scorer, contacts), threads=1
+    )
     return agglomerator, overlap(supervoxels, truth)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from models.small import cut_into_pieces
+from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.expert import expert_steps
@@ -32,9 +33,10 @@ def trained(volumes, tmp_path_factory):
     seen = {"views": [], "expert": [], "own_mistakes": []}
 
     def sampled(*arguments, **options):
-        _, _, actions, overlaps, states = arguments
+        _, supervoxels, actions, overlaps, states = arguments
         seen["views"].append([int(taken.sum()) for taken in states])
-        order = {step.action_index for step in expert_steps(actions, overlaps)}
+        graph = SegmentGraph(actions, supervoxels.sizes)
+        order = {step.action_index for step in expert_steps(graph, overlaps)}
         seen["expert"].append(set(np.flatnonzero(states[-1]).tolist()) <= order)
         return sample(*arguments, **options)
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napari_celis.baselines.contraction import Contraction, MergeQueue
-from napari_celis.baselines.edge_features import edge_features
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
-from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
+from napari_celis.baselines.sweep import AffinityScorer, Hierarchy, agglomerate, tune
+from napari_celis.core.affinity_sums import AffinitySums
+from napari_celis.core.contact_features import contact_features
+from napari_celis.core.contraction import Contraction
 from napari_celis.core.errors import TrainingError
 from napari_celis.evaluation.overlaps import RunningOverlaps, overlap
 from napari_celis.models.trees import FlatForest, grow_forest
@@ -41,9 +42,9 @@ class ForestScorer:
     forest: FlatForest
     needs_segments: bool = True
 
-    def scores(self, state: Contraction, rows: np.ndarray) -> np.ndarray:
+    def scores(self, sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
         """Return 1 minus the forest's probability of a right merge."""
-        return 1.0 - self.forest.probabilities(edge_features(state, rows))
+        return 1.0 - self.forest.probabilities(contact_features(sums, contacts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,7 @@ def flat_examples(problem: Problem) -> Examples:
     is_known = np.diff(overlaps.row_start) > 0
     u, v = problem.actions.u, problem.actions.v
     rows = np.flatnonzero(is_known[u] & is_known[v])
-    return edge_features(Contraction(problem), rows), overlaps.changes(u[rows], v[rows]) < 0
+    return contact_features(problem.affinity_sums(), rows), overlaps.changes(u[rows], v[rows]) < 0
 
 
 def examples_along(problem: Problem, scorer: ForestScorer) -> Examples:
@@ -132,20 +133,20 @@ def examples_along(problem: Problem, scorer: ForestScorer) -> Examples:
     As in GALA: the contact with the lowest score is an example; it is merged if that is right, which means
     that it lowers the VI, and left alone otherwise until one of its segments changes.
     """
-    state = Contraction(problem)
+    along = AffinityScorer(problem, scorer)
     overlaps = RunningOverlaps(overlap(problem.supervoxels, problem.known_truth()))
-    queue = MergeQueue(state, scorer)
+    contraction = Contraction(along)
     features, is_right = [], []
-    while (best := queue.pop()) is not None:
-        row = best[1]
-        u, v = state.ends[row].tolist()
+    while (best := contraction.pop()) is not None:
+        contact = best[1]
+        u, v = along.graph.arrays.ends[contact].tolist()
         if not overlaps.size[u] or not overlaps.size[v]:
             continue
-        features.append(edge_features(state, np.array([row]))[0])
+        features.append(contact_features(along.sums, np.array([contact]))[0])
         is_right.append(overlaps.change(u, v) < 0)
         if is_right[-1]:
-            merged = queue.join(row)
-            overlaps.join(merged.kept, merged.absorbed)
+            joined = contraction.join(contact)
+            overlaps.join(joined.kept, joined.absorbed)
     return np.array(features, dtype=np.float32), np.array(is_right, dtype=bool)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from napari_celis.baselines.contraction import Contraction
 from napari_celis.baselines.forest import ForestAgglomeration, ForestScorer
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
@@ -41,8 +40,7 @@ class ForestMulticut:
 
 def _sweep(problem: Problem, scorer: ForestScorer) -> Grid:
     """Score all contacts once."""
-    state = Contraction(problem)
-    odds = _log_odds(scorer.scores(state, np.arange(len(problem.actions))))
+    odds = _log_odds(scorer.scores(problem.affinity_sums(), np.arange(len(problem.actions))))
 
     def make(threshold: float) -> np.ndarray:
         segments = partition(problem, _log_odds(np.array(threshold)) - odds)

@@ -9,8 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
+from napari_celis.core.affinity_sums import AffinitySums
 from napari_celis.core.contacts import ContactStatistics, measure_contacts
 from napari_celis.core.errors import TrainingError
+from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import as_labels, format_shape, require_same_shape
 from napari_celis.core.watershed import AffinitiesError
@@ -69,6 +71,14 @@ class Problem:
     def contacts(self) -> ContactStatistics:
         """Affinity statistics of every action and every supervoxel."""
         return measure_contacts(self.supervoxels, self.actions, self.affinities)
+
+    def graph(self) -> SegmentGraph:
+        """Make the graph of segments in which nothing is merged."""
+        return SegmentGraph(self.actions, self.supervoxels.sizes)
+
+    def affinity_sums(self) -> AffinitySums:
+        """Make that graph with the affinities of its contacts."""
+        return AffinitySums(self.graph(), self.contacts)
 
     def known_truth(self) -> np.ndarray:
         """Return the truth, or say that there is none."""

@@ -6,11 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
-from napari_celis.baselines.contraction import Contraction
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy, Sweep, agglomerate, tune
-from napari_celis.core.contacts import COUNT, SUM
+from napari_celis.core.affinity_sums import AffinitySums
+from napari_celis.core.contacts import COUNT, SUM, UNITS
 from napari_celis.evaluation.expert import expert_steps
 from napari_celis.evaluation.overlaps import overlap
 
@@ -57,9 +57,10 @@ class MeanAffinity:
         """Agglomerate until nothing touches."""
         return agglomerate(problem, self)
 
-    def scores(self, state: Contraction, rows: np.ndarray) -> np.ndarray:
+    def scores(self, sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
         """Return 1 minus the mean affinity over all faces between two segments."""
-        scores: np.ndarray = 1.0 - state.contact[rows, SUM] / state.contact[rows, COUNT]
+        mean: np.ndarray = sums.contact[contacts, SUM] / UNITS / sums.contact[contacts, COUNT]
+        scores: np.ndarray = 1.0 - mean
         return scores
 
 
@@ -75,7 +76,7 @@ class Oracle:
     def sweep(self, problem: Problem) -> Hierarchy:
         """Follow the expert; scores are changes of the VI in bits."""
         overlaps = overlap(problem.supervoxels, problem.known_truth())
-        steps = list(expert_steps(problem.actions, overlaps))
+        steps = list(expert_steps(problem.graph(), overlaps))
         return Hierarchy(
             problem,
             np.array([step.action_index for step in steps], dtype=np.int64),

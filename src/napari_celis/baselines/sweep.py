@@ -9,9 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from napari_celis.baselines.contraction import Contraction, MergeQueue, Scorer
 from napari_celis.baselines.judge import ALL, Errors, Judge, errors_along
 from napari_celis.baselines.problem import Problem
+from napari_celis.core.affinity_sums import AffinitySums
+from napari_celis.core.contraction import Contraction
 from napari_celis.core.segments import join_all, named_by_largest
 
 
@@ -88,6 +89,30 @@ class Hierarchy:
         }
 
 
+class Scorer(Protocol):
+    """Says how bad merges are."""
+
+    @property
+    def needs_segments(self) -> bool:
+        """Whether scores depend on the two segments, and not on their contact alone."""
+
+    def scores(self, sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
+        """Score some contacts, lower being better, float64 (n,)."""
+
+
+class AffinityScorer:
+    """A scorer at work on the segments of one problem."""
+
+    def __init__(self, problem: Problem, scorer: Scorer) -> None:
+        self._scorer, self.sums = scorer, problem.affinity_sums()
+        self.graph, self.follow = self.sums.graph, self.sums.follow
+        self.needs_segments = scorer.needs_segments
+
+    def scores(self, contacts: np.ndarray) -> np.ndarray:
+        """Score some contacts, lower being better, float64 (n,)."""
+        return self._scorer.scores(self.sums, contacts)
+
+
 def agglomerate(problem: Problem, scorer: Scorer) -> Hierarchy:
     """Merge across the contact with the lowest score, again and again, until none is left.
 
@@ -98,14 +123,14 @@ def agglomerate(problem: Problem, scorer: Scorer) -> Hierarchy:
     scorer : Scorer
         Scores contacts; whatever a merge changes is scored anew before the next one.
     """
-    queue = MergeQueue(Contraction(problem), scorer)
-    rows, scores = [], []
-    while (best := queue.pop()) is not None:
-        score, row = best
-        rows.append(row)
+    contraction = Contraction(AffinityScorer(problem, scorer))
+    contacts, scores = [], []
+    while (best := contraction.pop()) is not None:
+        score, contact = best
+        contacts.append(contact)
         scores.append(score)
-        queue.join(row)
-    return Hierarchy(problem, np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64))
+        contraction.join(contact)
+    return Hierarchy(problem, np.array(contacts, dtype=np.int64), np.array(scores, dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)

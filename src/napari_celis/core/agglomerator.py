@@ -9,15 +9,16 @@ from types import TracebackType
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.contact_sums import EnergyPolicy
 from napari_celis.core.control import RunControl
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
 from napari_celis.core.errors import ActionError, SpecError
 from napari_celis.core.explain import CentreChanges, explain
-from napari_celis.core.journal import Entry, Journal, Replaced, Step, StepKind
+from napari_celis.core.journal import Entry, Journal, Step, StepKind
+from napari_celis.core.merge_forest import MergeForest
+from napari_celis.core.operations import Cut, Merge, Operation
 from napari_celis.core.parallel import Pool
-from napari_celis.core.policy import Policy
+from napari_celis.core.policy import PAPER, Policy, spec_names
 from napari_celis.core.pruning import CentreRule, touchable_centres
 from napari_celis.core.scores import SpecScores
 from napari_celis.core.state import AgglomerationState
@@ -35,10 +36,11 @@ class Agglomerator:
         The descriptors whose energies are summed.
     energy : Energy
         The model; see `napari_celis.core.energy`.
-    policy : Policy or EnergyPolicy, optional
-        Orders merges of segments by their whole contact; see `napari_celis.core.policy` and
-        `napari_celis.core.contact_sums`. Without one, as in the paper, every action goes by the energy change
-        in the regions where its own two supervoxels meet.
+    policy : Policy
+        Orders merges, see `napari_celis.core.policy`. By default that of the paper: every action goes by the
+        energy change in the regions where its own two supervoxels meet.
+    actions : ActionTable, optional
+        All actions between the supervoxels, where they are known already.
     merges : iterable of pairs of int
         Ids of adjacent supervoxels to begin with as merged.
     threads : int, optional
@@ -48,6 +50,9 @@ class Agglomerator:
     cache_entries : int, optional
         Energies remembered per spec; older ones are evaluated again. By default about twice as many as the
         first scores need, and those that are outdated are forgotten first.
+    is_lazy : bool
+        Evaluate energies only where a decision can depend on them. Every answer is the same, to the bit;
+        asking for all scores evaluates them all. Local energies must lie between 0 and 1.
     progress : callable, optional
         Called with the finished share, 0 to 1, while the first scores are computed.
     """
@@ -58,11 +63,13 @@ class Agglomerator:
         specs: Sequence[DescriptorSpec],
         energy: Energy,
         *,
-        policy: Policy | EnergyPolicy | None = None,
+        policy: Policy = PAPER,
+        actions: ActionTable | None = None,
         merges: Iterable[tuple[int, int]] = (),
         threads: int | None = None,
         rules: Sequence[CentreRule] = (touchable_centres,),
         cache_entries: int | None = None,
+        is_lazy: bool = False,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         if not specs:
@@ -71,15 +78,16 @@ class Agglomerator:
         if len(set(names)) < len(names):
             raise SpecError(f"Every descriptor spec needs a name of its own, got {', '.join(names)}.")
         self.supervoxels = supervoxels
-        self.actions = ActionTable.from_supervoxels(supervoxels)
+        self.actions = ActionTable.from_supervoxels(supervoxels) if actions is None else actions
         self.journal = Journal()
         self._lock = threading.RLock()
         order = list(dict.fromkeys(self._find_action(u, v) for u, v in merges))
         pool = Pool(threads)
         try:
             self._state = AgglomerationState(
-                supervoxels, self.actions, specs, energy, order, pool, rules, cache_entries, policy
-            )
+                supervoxels, self.actions, specs, energy, order, pool, rules, cache_entries, policy,
+                is_lazy=is_lazy,
+            )  # fmt: skip
             self._state.score_everything(progress)
         except BaseException:
             pool.close()
@@ -120,12 +128,12 @@ class Agglomerator:
     def n_segments(self) -> int:
         """Number of segments."""
         with self._lock:
-            return self._state.n_segments
+            return self._state.graph.n_segments
 
     def scores(self) -> np.ndarray:
-        """What greedy goes by, float64 (A,): the energy change of every action, 0 where nothing would change.
+        """What greedy goes by, float64 (A,); 0 where nothing would change.
 
-        With a policy, what the policy says, and 0 for actions inside one segment.
+        Policies that judge contacts give all actions between two segments the same score.
         """
         with self._lock:
             return self._state.scores()
@@ -133,52 +141,73 @@ class Agglomerator:
     def energy_changes(self) -> np.ndarray:
         """Energy change of taking every action by itself, float64 (A,), whatever the policy."""
         with self._lock:
-            return self._state.energy_changes()
+            return self._state.energy_changes(np.arange(len(self.actions)))
 
     def sums_by_spec(self) -> np.ndarray:
         """Energy change of every action by every spec, and centres that see it, float64 (specs, A, 2).
 
-        With a policy, over the whole contact of its two segments.
+        Of policies that judge contacts, over the whole contact of its two segments.
         """
         with self._lock:
-            return self._state.sums_by_spec().copy()
+            items, energies = self._state.items(), self._state.ranking.ranked.energies
+            self._state.evaluate(items)
+            is_left = self._state.ranking.ranked.is_candidate(items)
+            sums = np.stack([energies.changes(items), energies.counts(items)], axis=-1)
+            return np.where(is_left[:, None, None], sums, 0.0).transpose(1, 0, 2)
 
     def policy_features(self, actions: np.ndarray) -> np.ndarray:
-        """What the policy sees of actions between different segments, float32 (n, F)."""
+        """What a learned policy sees of actions between different segments, float32 (n, F)."""
         with self._lock:
-            return self._state.policy_features(actions)
+            items = self._state.ranking.ranked.items_of(actions)
+            self._state.evaluate(items)
+            return self._state.ranking.judge.features(items)
 
     def policy_contacts(self, actions: np.ndarray) -> np.ndarray:
-        """What the policy sees of the contacts of these actions' segments, float32 (n, C)."""
+        """What it sees of the contacts of these actions' segments, float32 (n, C)."""
         with self._lock:
-            return self._state.policy_contacts(actions)
+            judge = self._state.ranking.judge
+            return judge.contact_features(judge.ranked.items_of(actions))
 
     def scores_by_spec(self, action: int) -> dict[str, float]:
-        """Split the energy change of one action by descriptor spec; with a policy, over its whole contact."""
+        """Split the energy change of one action, or of its contact if that is judged, by descriptor spec."""
         self._require_action(action)
         with self._lock:
-            sums = self._state.sums_by_spec()
-            return {s.table.tiling.spec.name: float(sums[s.index, action, 0]) for s in self.specs}
+            ranked, item = self._state.ranking.ranked, self._item_of(action)
+            is_left = ranked.is_candidate(item)[0]
+            changes = ranked.energies.changes(item)[0] * is_left
+            return dict(zip(spec_names(ranked), changes.tolist(), strict=True))
 
     def score_parts(self, action: int) -> dict[str, float]:
         """Say what the score of one action consists of; the parts add up to it.
 
-        Ordered by energy, the energy change by spec. With a policy that is a sum, what it makes of contact
-        and energies, and what holds for every merge; an action inside one segment then has no parts.
+        Ordered by energy, the energy change by spec. With a classifier that is a sum, what it makes of
+        contact and energies, and what holds for every merge. A contact inside one segment has no parts.
         """
         self._require_action(action)
         with self._lock:
-            return self._state.score_parts(action)
+            ranked, item = self._state.ranking.ranked, self._item_of(action)
+            if ranked.are_contacts and not ranked.is_candidate(item)[0]:
+                return {}
+            return self._state.ranking.judge.parts(int(item[0]))
 
     def scores_by_centre(self, action: int) -> tuple[CentreChanges, ...]:
-        """Split the energy change of one action by centre, per spec; with a policy, over its whole contact.
+        """Split the energy change of one action by centre, per spec; that of its contact, if this is judged.
 
         A centre where the merge would join several pairs of local components is there once for each.
         """
         self._require_action(action)
         with self._lock:
-            actions = self._state.contact_of(action)
+            ranked = self._state.ranking.ranked
+            item = ranked.items_of(np.array([action]))
+            is_whole = ranked.is_candidate(item)[0]
+            actions = ranked.actions_of(int(item[0])) if is_whole else np.array([action])
             return tuple(explain(scores, actions) for scores in self.specs)
+
+    def _item_of(self, action: int) -> np.ndarray:
+        """Return what is ranked for an action, with its energies evaluated, (1,)."""
+        item = self._state.ranking.ranked.items_of(np.array([action]))
+        self._state.evaluate(item)
+        return item
 
     def taken(self) -> np.ndarray:
         """Tell which actions are taken, bool (A,)."""
@@ -240,15 +269,18 @@ class Agglomerator:
             ids, joins = self.supervoxels.ids, self.journal.joins(self._state.segment)
             return [(int(ids[vanished]), int(ids[kept]), score) for vanished, kept, score in joins]
 
+    def merge_forest(self, supervoxel: int) -> MergeForest:
+        """Return the merges that hold the segment of a supervoxel, given by dense index, together."""
+        with self._lock:
+            return self._state.merge_forest(int(self._state.segment[supervoxel]))
+
     # What can be done.
 
     def step(self, threshold: float = 0.0) -> Step | None:
         """Take the best action if its score is below `threshold`; None when there is none."""
         with self._lock:
-            action = self.best_action()
-            if action < 0 or not self._state.score(action) < threshold:
-                return None
-            return self._take(action, "greedy")
+            action = self._state.best_action(threshold)
+            return None if action < 0 else self._take(action, "greedy")
 
     def steps(self, threshold: float = 0.0, control: RunControl | None = None) -> Iterator[Step]:
         """Take the best action again and again until none is below `threshold`, or `control` says stop."""
@@ -287,9 +319,10 @@ class Agglomerator:
                 )
             if before.has(u, v):
                 raise ActionError(f"Supervoxels {u_id} and {v_id} are kept apart already.")
-            self._state.constraints = before.with_pair(u, v)
             action = self.actions.find(u, v)
             score = self._state.score(action) if action >= 0 else 0.0
+            self._state.constraints = before.with_pair(u, v)
+            self._state.ranking.refresh([int(segment[u])], self._state.forbidden())
             step = self._describe("keep-apart", (int(u_id), int(v_id)), action, score, joins_segments=False)
             self.journal.push(Entry(step, None, before))
             return step
@@ -314,9 +347,11 @@ class Agglomerator:
             if not self.journal.done:
                 raise ActionError("There is nothing to undo.")
             entry = self.journal.done.pop()
-            if entry.replaced is not None:
-                self._state.revert(entry.replaced)
             self._state.constraints = entry.constraints
+            if entry.operation is not None:
+                entry.operation.undo(self._state)
+            else:
+                self._state.ranking.refresh(self._segments_of(entry.step), self._state.forbidden())
             self.journal.undone.append(entry)
             return entry.step
 
@@ -335,6 +370,11 @@ class Agglomerator:
                 again = self._take(step.action_index, step.kind)
             self.journal.undone = rest
             return again
+
+    def _segments_of(self, step: Step) -> list[int]:
+        """Return the segments that a decision is about."""
+        index_of = self.supervoxels.index_of
+        return [int(self._state.segment[index_of(end)]) for end in (step.u_id, step.v_id)]
 
     def _require_action(self, action: int) -> None:
         """Refuse a row that is not in the table of actions; -1 would silently mean the last one."""
@@ -358,23 +398,23 @@ class Agglomerator:
     def _take(self, action: int, kind: StepKind) -> Step:
         """Take an action and write the journal."""
         score = self._state.score(action)
-        replaced = self._state.take(action)
-        return self._record(kind, action, score, replaced, joins_segments=len(replaced.moved) > 0)
+        merge = Merge.do(self._state, action)
+        return self._record(kind, action, score, merge, joins_segments=merge.joined is not None)
 
     def _cut(self, action: int) -> Step:
         """Cut an action and write the journal."""
         before = self._state.energy
-        replaced = self._state.cut(action)
-        return self._record("cut", action, self._state.energy - before, replaced, joins_segments=False)
+        cut = Cut.do(self._state, action)
+        return self._record("cut", action, self._state.energy - before, cut, joins_segments=False)
 
     def _record(
-        self, kind: StepKind, action: int, score: float, replaced: Replaced, *, joins_segments: bool
+        self, kind: StepKind, action: int, score: float, operation: Operation, *, joins_segments: bool
     ) -> Step:
         """Write a merge or a cut to the journal."""
         ids = self.supervoxels.ids
         ends = int(ids[self.actions.u[action]]), int(ids[self.actions.v[action]])
         step = self._describe(kind, ends, action, score, joins_segments=joins_segments)
-        self.journal.push(Entry(step, replaced, self._state.constraints))
+        self.journal.push(Entry(step, operation, self._state.constraints))
         return step
 
     def _describe(
@@ -390,7 +430,7 @@ class Agglomerator:
             score=score,
             energy=self._state.energy,
             joins_segments=joins_segments,
-            n_segments=self._state.n_segments,
+            n_segments=self._state.graph.n_segments,
         )
 
 

@@ -18,7 +18,7 @@ class Rows(NamedTuple):
     """Descriptors whose energy is wanted; those that the cache does not know are listed with their bits."""
 
     energy: np.ndarray
-    """Energy of each row, NaN where it is missing, float64."""
+    """Energy of each row in units, `MISSING` where it is not known, int64."""
     missing: np.ndarray
     """Which rows are missing, int32; the other arrays run parallel to this one."""
     centre: np.ndarray
@@ -27,7 +27,10 @@ class Rows(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Energy differences, each between two rows, and the leader slot that gains or loses it."""
+    """Energy differences, each between two rows, and the leader slot that gains or loses it.
+
+    Without a row, only that the centre sees the pair; without a base, the energy of the centre itself.
+    """
 
     target: np.ndarray
     base: np.ndarray
@@ -57,6 +60,8 @@ class Scratch(NamedTuple):
     groups: np.ndarray
     """Group of the entry at that centre."""
     entry_sums: np.ndarray
+    """Sums of the entry after the merge at hand, and whether its energies are known."""
+    entry_known: np.ndarray
     ends: np.ndarray
     """Components at both ends of every pair at the centre at hand."""
     entries: np.ndarray
@@ -91,40 +96,41 @@ def allocate(table: RegionTable, n_supervoxels: int, n_columns: int) -> Buffers:
     n_rows = max(ROWS, 4 * spec.n_bits)
     group_bits = np.empty((spec.n_bits, spec.n_words), np.uint64)
     return Buffers(
-        Rows(
-            np.empty(n_rows, np.float64),
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.uint64),
-            np.empty((n_rows, spec.n_words), np.uint64),
+        rows=Rows(
+            energy=np.empty(n_rows, np.int64),
+            missing=np.empty(n_rows, np.int32),
+            centre=np.empty(n_rows, np.int32),
+            hash=np.empty(n_rows, np.uint64),
+            bits=np.empty((n_rows, spec.n_words), np.uint64),
         ),
-        Terms(
-            np.empty(n_rows, np.int64),
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.int8),
+        terms=Terms(
+            target=np.empty(n_rows, np.int64),
+            base=np.empty(n_rows, np.int32),
+            row=np.empty(n_rows, np.int32),
+            sign=np.empty(n_rows, np.int8),
         ),
-        Scratch(
-            np.zeros(n_supervoxels + 1, np.int32),
-            np.empty(n_keys, np.int64),
-            np.empty(n_keys, np.int32),
-            np.empty(n_keys // 8, np.uint64),
-            np.empty(min((table.max_places + 1) ** 2, MATRIX_ENTRIES), np.int32),
-            np.empty(n_entries, np.int64),
-            np.empty(n_entries, np.int32),
-            np.empty(n_entries, np.int32),
-            np.empty(n_entries, np.int32),
-            np.empty(n_entries, np.int64),
-            np.empty(n_entries, np.int32),
-            np.empty((n_entries, n_columns), np.float64),
-            np.empty((2, spec.n_bits), np.int32),
-            np.empty(spec.n_bits, np.int32),
-            np.empty(spec.n_bits + 1, np.int32),
-            np.empty(spec.n_bits, np.int32),
-            group_bits,
-            group_bits.reshape(-1),
-            np.empty(spec.n_words, np.uint64),
-            np.empty(spec.n_words, np.uint64),
+        scratch=Scratch(
+            table=np.zeros(n_supervoxels + 1, np.int32),
+            keys=np.empty(n_keys, np.int64),
+            values=np.empty(n_keys, np.int32),
+            filter=np.empty(n_keys // 8, np.uint64),
+            matrix=np.empty(min((table.max_places + 1) ** 2, MATRIX_ENTRIES), np.int32),
+            entry_slot=np.empty(n_entries, np.int64),
+            entry_a=np.empty(n_entries, np.int32),
+            entry_b=np.empty(n_entries, np.int32),
+            partner=np.empty(n_entries, np.int32),
+            stamps=np.empty(n_entries, np.int64),
+            groups=np.empty(n_entries, np.int32),
+            entry_sums=np.empty((n_entries, n_columns), np.int64),
+            entry_known=np.empty(n_entries, np.bool_),
+            ends=np.empty((2, spec.n_bits), np.int32),
+            entries=np.empty(spec.n_bits, np.int32),
+            hits=np.empty(spec.n_bits + 1, np.int32),
+            group_entry=np.empty(spec.n_bits, np.int32),
+            group_bits=group_bits,
+            flat_bits=group_bits.reshape(-1),
+            base=np.empty(spec.n_words, np.uint64),
+            after=np.empty(spec.n_words, np.uint64),
         ),
-        np.zeros(4, np.int64),
+        counts=np.zeros(4, np.int64),
     )

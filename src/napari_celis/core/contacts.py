@@ -16,7 +16,8 @@ BIN_EDGES = np.array(
 """Bins of the histograms: narrow at both ends, where networks put most of their answers."""
 N_BINS = len(BIN_EDGES) - 1
 COUNT, SUM, SQUARES, HISTOGRAM = 0, 1, 2, slice(3, 3 + N_BINS)
-"""Columns of a row of sums."""
+"""Columns of a row of sums: whole numbers, affinities and their squares in units of 1 / `UNITS`."""
+UNITS = kernels.UNITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +25,13 @@ class ContactStatistics:
     """Additive statistics of the face affinities of actions and of supervoxels."""
 
     contact: np.ndarray
-    """Count, sum, sum of squares and histogram of every action, float64 (A, 3 + N_BINS)."""
+    """Count, sum, sum of squares and histogram of every action, int64 (A, 3 + N_BINS)."""
     low: np.ndarray
     """Smallest affinity of every action, float64 (A,)."""
     high: np.ndarray
     """Largest affinity of every action, float64 (A,)."""
     inside: np.ndarray
-    """The same sums over the faces inside every supervoxel, float64 (N + 1, 3 + N_BINS)."""
+    """The same sums over the faces inside every supervoxel, int64 (N + 1, 3 + N_BINS)."""
 
 
 def measure_contacts(
@@ -48,9 +49,9 @@ def measure_contacts(
         Channel c at p is the affinity of p with the voxel before it along axis c.
     """
     bin_of_level = np.searchsorted(BIN_EDGES[1:-1], np.arange(256) / 255, side="right").astype(np.uint8)
-    contact = np.zeros((len(actions), 3 + N_BINS))
+    contact = np.zeros((len(actions), 3 + N_BINS), dtype=np.int64)
     low, high = np.full(len(actions), np.inf), np.full(len(actions), -np.inf)
-    inside = np.zeros((supervoxels.n + 1, 3 + N_BINS))
+    inside = np.zeros((supervoxels.n + 1, 3 + N_BINS), dtype=np.int64)
     scale = 1.0 / 255.0 if affinities.dtype == np.uint8 else 1.0
     kernels.add_faces(
         supervoxels.dense,

@@ -9,6 +9,11 @@ import numpy as np
 from napari_celis.core.errors import EnergyError
 from napari_celis.core.kernels import tables
 
+UNITS = 2.0**40
+"""Energies are counted in whole units of 2^-40. Sums of whole numbers are exact in any order, so a score
+depends on the segmentation alone, to the last bit, and not on the way there or on the number of threads."""
+LARGEST = 2.0**10
+"""Energies lie between 0 and 1; sums of millions of numbers up to this size still fit."""
 SMALLEST = 1 << 12
 FULL = 0.625
 """Share of a table that may be taken; fuller ones take long to search."""
@@ -44,7 +49,7 @@ class CacheArrays(NamedTuple):
     hashes: np.ndarray
     """uint64 (P,)"""
     energies: np.ndarray
-    """float64 (P,)"""
+    """In units, int64 (P,)."""
     rounds: np.ndarray
     """In which round of its centre an entry came in, uint8 (P,), modulo 256."""
 
@@ -115,17 +120,16 @@ def _empty(size: int) -> CacheArrays:
     return CacheArrays(
         np.full(size, -1, np.int32),
         np.empty(size, np.uint64),
-        np.empty(size, np.float64),
+        np.empty(size, np.int64),
         np.empty(size, np.uint8),
     )
 
 
 def evaluate(energy: Energy, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
-    """Ask the model and refuse what is not an energy."""
+    """Ask the model, refuse what is not an energy, and return units, int64 (M,)."""
     if not len(centres):
-        return np.empty(0)
-    # A copy, because the model may write its next answer to the same buffer.
-    energies = np.array(energy.energies(spec_index, centres, bits), dtype=np.float64)
+        return np.empty(0, dtype=np.int64)
+    energies = np.asarray(energy.energies(spec_index, centres, bits), dtype=np.float64)
     if energies.shape != centres.shape:
         raise EnergyError(
             f"The energy model returned {energies.shape} energies for {len(centres)} descriptors. "
@@ -137,4 +141,9 @@ def evaluate(energy: Energy, spec_index: int, centres: np.ndarray, bits: np.ndar
             f"The energy model returned {n_bad} energies that are not finite for spec {spec_index}. "
             "Train it again or check its input features; nothing was changed."
         )
-    return energies
+    if np.abs(energies).max() > LARGEST:
+        raise EnergyError(
+            f"The energy model returned {np.abs(energies).max():g} for spec {spec_index}, but local energies "
+            "lie between 0 and 1. Scale them; nothing was changed."
+        )
+    return np.rint(energies * UNITS).astype(np.int64)

@@ -60,5 +60,5 @@ def explain(scores: SpecScores, actions: Iterable[int]) -> CentreChanges:
     bits = np.concatenate([*before, empty]), np.concatenate([*after, empty])
     energies = [evaluate(scores.energy, scores.index, index, rows) for rows in bits]
     return CentreChanges(
-        tiling.spec.name, tiling.centres[index], *bits, scores.weight * (energies[1] - energies[0])
+        tiling.spec.name, tiling.centres[index], *bits, scores.scale * (energies[1] - energies[0])
     )

@@ -236,7 +236,10 @@ def _active_actions(state: RegionState) -> ActiveActions:
     order = np.argsort(state.totals[actions], kind="stable")
     actions, slots = actions[order], slots[order]
     return ActiveActions(
-        table.u[actions], table.v[actions], state.totals[actions], state.scores.sums[slots, 0]
+        table.u[actions],
+        table.v[actions],
+        state.totals[actions],
+        state.scores.sums[slots, 0] * state.scores.scale,
     )
 
 

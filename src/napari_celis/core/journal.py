@@ -9,7 +9,7 @@ import numpy as np
 
 from napari_celis.core.constraints import Constraints
 from napari_celis.core.errors import ActionError
-from napari_celis.core.scores import Change
+from napari_celis.core.operations import Operation
 
 StepKind = Literal["greedy", "manual", "keep-apart", "cut"]
 
@@ -37,27 +37,11 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Replaced:
-    """The numbers that a merge or a cut replaced."""
-
-    changes: tuple[Change, ...]
-    """Per spec, what changed in its regions."""
-    actions: tuple[np.ndarray, ...]
-    """Per spec, the actions whose sums changed."""
-    order: tuple[int, ...] | None
-    """Taken actions in order before a cut; None for a merge, which only appended one."""
-    moved: np.ndarray
-    """Supervoxels that changed segment."""
-    segments: np.ndarray
-    """Their segments."""
-
-
-@dataclass(frozen=True, eq=False)
 class Entry:
-    """A step with what it replaced."""
+    """A step with what it did."""
 
     step: Step
-    replaced: Replaced | None
+    operation: Operation | None
     """None for a keep-apart, which changes no score."""
     constraints: Constraints
     """Constraints from before."""
@@ -81,18 +65,18 @@ class Journal:
             raise ActionError(f"There is no step {n_steps}; the last is {len(self.done)}.")
         segment = segment.copy()
         for entry in reversed(self.done[n_steps:]):
-            if entry.replaced is not None:
-                segment[entry.replaced.moved] = entry.replaced.segments
+            if entry.operation is not None:
+                segment[entry.operation.moved] = entry.operation.segments
         return segment
 
     def joins(self, segment: np.ndarray) -> list[tuple[int, int, float]]:
         """List the joins, oldest first: segment that vanished, segment that took it in, score."""
         segment, found = segment.copy(), []
         for entry in reversed(self.done):
-            if entry.replaced is None or not len(entry.replaced.moved):
+            if entry.operation is None or not len(entry.operation.moved):
                 continue
-            joined = segment[entry.replaced.moved[0]]
-            segment[entry.replaced.moved] = entry.replaced.segments
+            joined = segment[entry.operation.moved[0]]
+            segment[entry.operation.moved] = entry.operation.segments
             if entry.step.joins_segments:
-                found.append((int(entry.replaced.segments[0]), int(joined), entry.step.score))
+                found.append((int(entry.operation.segments[0]), int(joined), entry.step.score))
         return found[::-1]

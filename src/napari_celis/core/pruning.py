@@ -57,21 +57,31 @@ def masked_centres(
     rules: Sequence[CentreRule], state: SpecState, join: Join
 ) -> tuple[np.ndarray, np.ndarray]:
     """Keep the centres that pass every rule: where each region's mask begins, and the masks."""
-    n_centres = np.diff(state.table.layout.centre_start)[join.regions]
-    mask_start = np.concatenate([[0], np.cumsum((n_centres + 63) // 64)]).astype(np.int64)
+    mask_start = mask_starts(state.table, join.regions)
     masks = np.full(mask_start[-1], ~np.uint64(0))
     for rule in rules:
         masks &= rule(state, join, mask_start)
     return mask_start, masks
 
 
+def mask_starts(table: RegionTable, regions: np.ndarray) -> np.ndarray:
+    """Tell where the mask of each region begins, with the end of the last one behind, int64 (n + 1,)."""
+    start = table.layout.centre_start
+    n_words = (start[regions + 1] - start[regions] + 63) // 64
+    return np.concatenate([[0], np.cumsum(n_words)]).astype(np.int64)
+
+
+def views_of(table: RegionTable) -> np.ndarray:
+    """Allocate working memory: who sees each component of a region, uint64."""
+    return np.empty((table.max_places + 1, table.max_mask_words), dtype=np.uint64)
+
+
 def touchable_centres(state: SpecState, join: Join, mask_start: np.ndarray) -> np.ndarray:
     """Mark the centres that sample both components, or a pair that had bits but no term (our own rule)."""
     masks = np.zeros(mask_start[-1], dtype=np.uint64)
-    union = np.empty((state.table.max_places + 1, state.table.max_mask_words), dtype=np.uint64)
     kernels.touchable_centres(
         state.table.layout, state.components, join.regions, join.k1, join.k2, mask_start,
-        state.buffers.scratch, union, masks,
+        state.buffers.scratch, views_of(state.table), masks,
     )  # fmt: skip
     return masks
 

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from napari_celis.core.buffers import Buffers, allocate
-from napari_celis.core.energy import Energy, EnergyCache, evaluate
+from napari_celis.core.energy import UNITS, Energy, EnergyCache, evaluate
 from napari_celis.core.kernels import changes as collect
 from napari_celis.core.kernels import regions as region_kernels
 from napari_celis.core.kernels import scores as kernels
-from napari_celis.core.pruning import CentreRule, Join, masked_centres, touchable_centres
+from napari_celis.core.pruning import (
+    CentreRule,
+    Join,
+    mask_starts,
+    masked_centres,
+    touchable_centres,
+    views_of,
+)
 from napari_celis.core.regions import RegionTable
+from napari_celis.core.segments import ranges
 from napari_celis.core.supervoxels import Supervoxels
 
-N_COLUMNS = 2
-"""What is summed per component pair: the energy change, and the number of centres that see it."""
+N_COLUMNS = 3
+"""What is summed per component pair: energy change, centres that see it, their energy before."""
+N_SHIFTS = 4
+"""What a pair counts in its contact: see `kernels.scores.add_pair`."""
 CENTRES_PER_TASK = 2048
 
 SeenRows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -43,20 +54,33 @@ class Counters:
 
 
 @dataclass(frozen=True, eq=False)
+class Effect:
+    """Which sums of one spec changed, and what that means for whoever adds them up."""
+
+    slots: np.ndarray
+    """Slots whose sums changed."""
+    leaders: np.ndarray
+    """Leaders of the pairs that count differently in their contacts, int64 (n,)."""
+    shifts: np.ndarray
+    """By how much, int64 (n, N_SHIFTS)."""
+
+
+@dataclass(frozen=True, eq=False)
 class Change:
     """What an operation changed in one spec, enough to take it back."""
 
     regions: np.ndarray
     region_energy: np.ndarray
-    slots: np.ndarray
     sums: np.ndarray
+    known: np.ndarray
     places: np.ndarray
     components: np.ndarray
+    effect: Effect
 
-    @property
-    def nbytes(self) -> int:
-        """Memory that keeping it takes."""
-        return sum(array.nbytes for array in vars(self).values())
+    def arrays(self) -> list[np.ndarray]:
+        """List the arrays that it keeps."""
+        own = [array for array in vars(self).values() if isinstance(array, np.ndarray)]
+        return [*own, *vars(self.effect).values()]
 
 
 @dataclass(eq=False)
@@ -70,6 +94,8 @@ class SpecScores:
     cache_entries: int
     """Energies to remember at most."""
     rules: tuple[CentreRule, ...] = (touchable_centres,)
+    is_lazy: bool = False
+    """Whether energy changes of pairs are evaluated only when they are asked for."""
     initial: Counters = field(default_factory=Counters)
     incremental: Counters = field(default_factory=Counters)
 
@@ -78,19 +104,33 @@ class SpecScores:
         self.cache = EnergyCache(self.cache_entries, self.table.tiling.n_centres)
         self.flat = self.supervoxels.dense.reshape(-1)
         self.components = np.zeros(len(layout.local_sv), dtype=np.int32)
-        self.sums = np.zeros((len(layout.slot_action), N_COLUMNS))
-        self.region_energy = np.zeros(self.table.tiling.n_regions)
+        self.sums = np.zeros((len(layout.slot_action), N_COLUMNS), dtype=np.int64)
+        self.known = np.full(len(self.sums), not self.is_lazy)
+        """Slots whose energy change is evaluated; that of others is 0."""
+        self.region_energy = np.zeros(self.table.tiling.n_regions, dtype=np.int64)
         self._pending = np.zeros_like(self.sums)
+        self._outdated = np.zeros(len(self.sums), dtype=bool)
         self.buffers = self.new_buffers()
+        self._spare = [self.buffers]
 
     @property
-    def weight(self) -> float:
-        """Voxels per centre."""
-        return self.table.tiling.spec.weight
+    def scale(self) -> float:
+        """Energy of one unit at a centre, which stands for several voxels."""
+        return self.table.tiling.spec.weight / UNITS
 
     def new_buffers(self) -> Buffers:
         """Allocate working memory for one more thread."""
         return allocate(self.table, self.supervoxels.n, N_COLUMNS)
+
+    @contextmanager
+    def spare_buffers(self) -> Iterator[Buffers]:
+        """Lend working memory to a thread, and keep it for the next one."""
+        try:
+            buffers = self._spare.pop()
+        except IndexError:
+            buffers = self.new_buffers()
+        yield buffers
+        self._spare.append(buffers)
 
     def tasks(self) -> list[np.ndarray]:
         """Cut the regions into runs of about the same number of centres, the same for any pool."""
@@ -126,12 +166,15 @@ class SpecScores:
 
         def advance(place: int, centre: int) -> tuple[int, int]:
             at: tuple[int, int] = collect.collect_initial(
-                self.flat, self.table.layout, self.table.offsets, components, regions, place, centre,
-                self.cache.arrays, buffers.rows, buffers.terms, buffers.scratch, buffers.counts,
+                self.flat, self.table.layout, self.table.offsets, components, regions, self.is_lazy, place,
+                centre, self.cache.arrays, buffers.rows, buffers.terms, buffers.scratch, buffers.counts,
             )  # fmt: skip
             return at
 
-        seen = list(self._batches(advance, len(regions), buffers, counters, sums, region_energy))
+        def add(n_terms: int, energies: np.ndarray) -> None:
+            kernels.add_terms(buffers.terms, n_terms, energies, sums, region_energy)
+
+        seen = list(self._batches(advance, len(regions), buffers, counters, add))
         kernels.spread_initial(self.table.layout, components, regions, buffers.scratch, sums)
         return seen
 
@@ -141,8 +184,7 @@ class SpecScores:
         end: int,
         buffers: Buffers,
         counters: Counters,
-        sums: np.ndarray,
-        region_energy: np.ndarray,
+        add: Callable[[int, np.ndarray], None],
     ) -> Iterator[SeenRows]:
         """Fill the buffers, evaluate what is missing, add the terms; until `advance` reaches the end."""
         rows, counts = buffers.rows, buffers.counts
@@ -156,7 +198,7 @@ class SpecScores:
                 rows.energy[rows.missing[:n_missing]] = energies
                 yield rows.centre[:n_missing].copy(), rows.hash[:n_missing].copy(), energies
             counters.add(Counters(n_sampled, n_sampled * self.table.tiling.spec.n_bits, n_missing))
-            kernels.add_terms(buffers.terms, n_terms, rows.energy[:n_rows], self.weight, sums, region_energy)
+            add(n_terms, rows.energy[:n_rows])
 
     def regions_of(self, action: int) -> np.ndarray:
         """List the regions in which an action has a face, int64, ascending."""
@@ -187,14 +229,18 @@ class SpecScores:
         def advance(place: int, centre: int) -> tuple[int, int]:
             at: tuple[int, int] = collect.collect_changes(
                 self.flat, self.table.layout, self.table.offsets, self.components, join.regions, join.k1,
-                join.k2, mask_start, masks, place, centre, self.cache.arrays, self.buffers.rows,
-                self.buffers.terms, self.buffers.scratch, self.buffers.counts,
+                join.k2, mask_start, masks, self.is_lazy, self._outdated, place, centre, self.cache.arrays,
+                self.buffers.rows, self.buffers.terms, self.buffers.scratch, self.buffers.counts,
             )  # fmt: skip
             return at
 
-        batches = self._batches(
-            advance, len(join.regions), self.buffers, self.incremental, self._pending, np.empty(0)
-        )
+        def add(n_terms: int, energies: np.ndarray) -> None:
+            kernels.add_terms(self.buffers.terms, n_terms, energies, self._pending, np.empty(0, np.int64))
+
+        self._remember(self._batches(advance, len(join.regions), self.buffers, self.incremental, add))
+
+    def _remember(self, batches: Iterable[SeenRows]) -> None:
+        """Keep the energies that were evaluated."""
         for seen in batches:
             self.cache.insert(*seen)
 
@@ -203,43 +249,59 @@ class SpecScores:
         layout, regions = self.table.layout, join.regions
         n_slots = int((layout.slot_start[regions + 1] - layout.slot_start[regions]).sum())
         n_places = int((layout.local_start[regions + 1] - layout.local_start[regions]).sum())
-        slots, sums = np.empty(n_slots, np.int64), np.empty((n_slots, N_COLUMNS))
-        places, counts = np.empty(n_places, np.int64), np.zeros(2, np.int64)
+        slots, sums = np.empty(n_slots, np.int64), np.empty((n_slots, N_COLUMNS), np.int64)
+        known, places, counts = np.empty(n_slots, bool), np.empty(n_places, np.int64), np.zeros(3, np.int64)
+        leaders, shifts = np.empty(n_slots, np.int64), np.zeros((n_slots, N_SHIFTS), np.int64)
         before = self.region_energy[regions]
         kernels.rename_pairs(
             layout, self.components, regions, join.k1, join.k2, self.buffers.scratch, self._pending,
-            self.sums, self.region_energy, slots, sums, places, counts,
+            self._outdated, self.sums, self.known, self.region_energy, slots, sums, known, places, leaders,
+            shifts, counts,
         )  # fmt: skip
-        slots, sums, places = slots[: counts[0]], sums[: counts[0]].copy(), places[: counts[1]]
+        n_slots, n_places, n_leaders = (int(count) for count in counts)
+        places = places[:n_places]
         owner = np.searchsorted(layout.local_start, places, side="right") - 1
-        old = join.k2[np.searchsorted(regions, owner)]
-        return Change(regions, before, self._small(slots), sums, self._small(places), old)
+        return Change(
+            regions,
+            before,
+            sums[:n_slots].copy(),
+            known[:n_slots].copy(),
+            self._small(places),
+            join.k2[np.searchsorted(regions, owner)],
+            Effect(self._small(slots[:n_slots]), self._small(leaders[:n_leaders]), shifts[:n_leaders].copy()),
+        )
 
     def prepare_rebuild(self, regions: np.ndarray, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Score regions from scratch under `taken` and keep it aside; returns components and energies."""
         components = self.label_components(regions, taken)
-        region_energy = np.zeros(len(regions))
-        for seen in self.score_regions(
-            regions, components, self.buffers, self.incremental, self._pending, region_energy
-        ):
-            self.cache.insert(*seen)
+        region_energy = np.zeros(len(regions), dtype=np.int64)
+        self._remember(
+            self.score_regions(
+                regions, components, self.buffers, self.incremental, self._pending, region_energy
+            )
+        )
         return components, region_energy
 
     def apply_rebuild(self, regions: np.ndarray, components: np.ndarray, region_energy: np.ndarray) -> Change:
         """Make the prepared rebuild visible and return what it changed."""
-        slots = _ranges(self.table.layout.slot_start, regions)
-        places = _ranges(self.table.layout.local_start, regions)
-        change = Change(
+        slots = ranges(self.table.layout.slot_start, regions)
+        places = ranges(self.table.layout.local_start, regions)
+        effect = Effect(slots, np.empty(0, np.int64), np.empty((0, N_SHIFTS), np.int64))
+        before = Change(
             regions,
             self.region_energy[regions],
-            self._small(slots),
             self.sums[slots],
-            self._small(places),
+            self.known[slots],
+            places,
             self.components[places],
+            effect,
         )
-        self.restore(Change(regions, region_energy, slots, self._pending[slots], places, components[places]))
-        self._pending[slots] = 0.0
-        return change
+        known = np.full(len(slots), not self.is_lazy)
+        self.restore(
+            Change(regions, region_energy, self._pending[slots], known, places, components[places], effect)
+        )
+        self._pending[slots] = 0
+        return before
 
     def _small(self, indices: np.ndarray) -> np.ndarray:
         """Copy indices of slots or places to the smallest type that holds them: a journal keeps many."""
@@ -248,42 +310,78 @@ class SpecScores:
 
     def discard(self) -> None:
         """Forget whatever was prepared and not applied."""
-        self._pending[:] = 0.0
+        self._pending[:] = 0
+        self._outdated[:] = False
 
     def restore(self, change: Change) -> None:
         """Put back the numbers that a change holds."""
         self.region_energy[change.regions] = change.region_energy
-        self.sums[change.slots] = change.sums
+        self.sums[change.effect.slots] = change.sums
+        self.known[change.effect.slots] = change.known
         self.components[change.places] = change.components
 
-    def actions_of(self, change: Change) -> np.ndarray:
-        """List the actions whose sums a change touches, ascending."""
-        return np.unique(self.table.layout.slot_action[change.slots])
+    def slots_of(self, actions: np.ndarray) -> np.ndarray:
+        """List the slots of some actions, int64, ascending."""
+        start, slots = self.table.slots_of_action
+        return np.sort(slots[ranges(start, actions)])
+
+    def prepare_known(self, actions: np.ndarray) -> np.ndarray:
+        """Evaluate the energy changes of all pairs that some actions would join, and keep them aside.
+
+        Returns the regions in which there was something to evaluate, int64.
+        """
+        slots, layout, scratch = self.slots_of(actions), self.table.layout, self.buffers.scratch
+        regions, wanted = np.empty(len(slots), np.int64), self._outdated
+        n = kernels.list_unknown(
+            layout, self.components, slots, self.table.slot_region, scratch, self.known, wanted, regions
+        )
+        regions = regions[:n]
+        if n:
+            mask_start = mask_starts(self.table, regions)
+            masks = np.zeros(mask_start[-1], dtype=np.uint64)
+            collect.mask_wanted(
+                layout, self.components, regions, wanted, mask_start, scratch, views_of(self.table), masks
+            )
+
+            def advance(place: int, centre: int) -> tuple[int, int]:
+                at: tuple[int, int] = collect.collect_wanted(
+                    self.flat, layout, self.table.offsets, self.components, regions, wanted, mask_start,
+                    masks, place, centre, self.cache.arrays, self.buffers.rows, self.buffers.terms, scratch,
+                    self.buffers.counts,
+                )  # fmt: skip
+                return at
+
+            def add(n_terms: int, energies: np.ndarray) -> None:
+                kernels.add_changes(self.buffers.terms, n_terms, energies, self._pending)
+
+            self._remember(self._batches(advance, n, self.buffers, self.incremental, add))
+        return regions
+
+    def apply_known(self, regions: np.ndarray) -> Change:
+        """Let what was evaluated count, and return what it changed."""
+        layout = self.table.layout
+        slots = ranges(layout.slot_start, regions)
+        sums, known = self.sums[slots], self.known[slots]
+        leaders, shifts = np.empty(len(slots), np.int64), np.zeros((len(slots), N_SHIFTS), np.int64)
+        n = kernels.accept_wanted(
+            layout, self.components, regions, self.buffers.scratch, self._outdated, self._pending, self.sums,
+            self.known, leaders, shifts,
+        )  # fmt: skip
+        is_new = self.known[slots] & ~known
+        nothing = np.empty(0, np.int64)
+        return Change(
+            nothing,
+            nothing,
+            sums[is_new],
+            known[is_new],
+            nothing,
+            nothing,
+            Effect(self._small(slots[is_new]), self._small(leaders[:n]), shifts[:n].copy()),
+        )
 
     def action_sums(self, actions: np.ndarray) -> np.ndarray:
-        """Add up the slots of the given actions, float64 (n, N_COLUMNS)."""
+        """Add up what the slots of each action count, int64 (n, N_SHIFTS)."""
         start, slots = self.table.slots_of_action
-        out = np.empty((len(actions), N_COLUMNS))
-        kernels.sum_slots(actions, start, slots, self.sums, out)
+        out = np.empty((len(actions), N_SHIFTS), np.int64)
+        kernels.sum_slots(actions, start, slots, self.sums, self.known, out)
         return out
-
-    def mark_leaders(self, regions: np.ndarray, leads: np.ndarray) -> np.ndarray:
-        """Mark in `leads`, bool (S,), one slot per pair of these regions; returns their actions."""
-        layout = self.table.layout
-        kernels.mark_leaders(layout, self.components, regions, self.buffers.scratch, leads)
-        return np.unique(layout.slot_action[_ranges(layout.slot_start, regions)])
-
-    def leading_sums(self, actions: np.ndarray, leads: np.ndarray) -> np.ndarray:
-        """Add up the marked slots of the given actions, float64 (n, N_COLUMNS)."""
-        start, slots = self.table.slots_of_action
-        out = np.empty((len(actions), N_COLUMNS))
-        kernels.sum_leaders(actions, start, slots, leads, self.sums, out)
-        return out
-
-
-def _ranges(start: np.ndarray, regions: np.ndarray) -> np.ndarray:
-    """List all indices that belong to the given regions, region after region."""
-    lengths = start[regions + 1] - start[regions]
-    first = np.cumsum(lengths) - lengths
-    indices: np.ndarray = np.arange(lengths.sum()) + np.repeat(start[regions] - first, lengths)
-    return indices

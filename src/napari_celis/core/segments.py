@@ -43,3 +43,11 @@ def spanning_forest(u: np.ndarray, v: np.ndarray, taken: Iterable[int], n_superv
             parent[a] = b
             joining.add(action)
     return joining
+
+
+def ranges(start: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """List all indices that belong to the given rows, row after row."""
+    lengths = start[rows + 1] - start[rows]
+    first = np.cumsum(lengths) - lengths
+    indices: np.ndarray = np.arange(lengths.sum()) + np.repeat(start[rows] - first, lengths)
+    return indices

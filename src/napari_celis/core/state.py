@@ -8,32 +8,34 @@ from typing import TypeVar
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.constraints import Constraints
-from napari_celis.core.contact_sums import ContactSums, EnergyPolicy, EnergyScores, MergeOrder, Segments
-from napari_celis.core.decisions import actions_between
+from napari_celis.core.constraints import Constraints, SegmentPairs
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
-from napari_celis.core.errors import ActionError
-from napari_celis.core.journal import Replaced
+from napari_celis.core.merge_forest import MergeForest
 from napari_celis.core.parallel import Pool
-from napari_celis.core.policy import Policy, PolicyScores
+from napari_celis.core.policy import Policy
 from napari_celis.core.pruning import CentreRule
+from napari_celis.core.ranking import Ranking
 from napari_celis.core.regions import fill, tile
-from napari_celis.core.scores import N_COLUMNS, Change, Counters, SeenRows, SpecScores
-from napari_celis.core.segments import join_all, named_by_largest, spanning_forest
+from napari_celis.core.scores import Change, Counters, SeenRows, SpecScores
+from napari_celis.core.segment_graph import SegmentGraph
+from napari_celis.core.segments import join_all, named_by_largest
 from napari_celis.core.supervoxels import Supervoxels
 
 Result = TypeVar("Result")
+Changes = tuple[Change, ...]
+"""What changed, per spec."""
 
 MOST_ENERGIES = 1 << 23
 """Energies remembered per spec, where nothing else is asked for; about 40 bytes each."""
 
 
 class AgglomerationState:
-    """Local components and terms per spec, sums per action, segments, taken actions and constraints.
+    """Local components and sums per spec, the segment graph, the ranking, taken actions and constraints.
 
     Every change first evaluates all energies it needs, and only then touches anything, so an error in the
-    energy model leaves the state as it was. Every change returns the numbers that it replaced.
+    energy model leaves the state as it was. How merges and cuts change it, and how they are taken back, is in
+    `napari_celis.core.operations`.
     """
 
     def __init__(
@@ -46,11 +48,11 @@ class AgglomerationState:
         pool: Pool,
         rules: Sequence[CentreRule],
         cache_entries: int | None,
-        policy: Policy | EnergyPolicy | None,
+        policy: Policy,
+        *,
+        is_lazy: bool,
     ) -> None:
-        self.supervoxels = supervoxels
-        self.actions = actions
-        self.pool = pool
+        self.supervoxels, self.actions, self.pool, self.is_lazy = supervoxels, actions, pool, is_lazy
         self._is_thrifty = cache_entries is None
         self.constraints = Constraints()
         self.order = list(order)
@@ -58,10 +60,7 @@ class AgglomerationState:
         self.taken = np.zeros(len(actions), dtype=bool)
         self.taken[self.order] = True
         joined = join_all(supervoxels.n, actions.u[self.order], actions.v[self.order])
-        self.segment = named_by_largest(joined, supervoxels.sizes)
-        """Segment of every supervoxel, named after one of its own, int32 (N + 1,)."""
-        self.voxels = np.bincount(self.segment, weights=supervoxels.sizes, minlength=supervoxels.n + 1)
-        """Voxels of every segment, float64 (N + 1,)."""
+        self.graph = SegmentGraph(actions, supervoxels.sizes, named_by_largest(joined, supervoxels.sizes))
         self.specs = tuple(
             SpecScores(
                 index,
@@ -70,13 +69,15 @@ class AgglomerationState:
                 energy,
                 MOST_ENERGIES if cache_entries is None else cache_entries,
                 tuple(rules),
+                is_lazy,
             )
             for index, spec in enumerate(specs)
         )
-        self.sums = np.zeros((len(specs), len(actions), N_COLUMNS))
-        """Per spec and action: energy change, and centres that see it."""
-        self.contact_sums = None if policy is None else ContactSums(self.specs, actions)
-        self.merge_order = _merge_order(policy, supervoxels, actions)
+        self.ranking = Ranking(policy.start(self.graph, self.specs, self.taken), len(actions))
+        self.totals = [0] * len(specs)
+        """Energy per spec in units; Python's numbers have no largest one."""
+        self.evaluated: list[Changes] = []
+        """Energies that were evaluated since the last decision, oldest first."""
 
     def score_everything(self, progress: Callable[[float], None] | None) -> None:
         """Compute all terms from scratch, regions in parallel."""
@@ -87,10 +88,11 @@ class AgglomerationState:
 
         def work(task: tuple[SpecScores, np.ndarray]) -> tuple[list[SeenRows], Counters]:
             (scores, regions), counters = task, Counters()
-            energies = np.zeros(len(regions))
-            seen = scores.score_regions(
-                regions, scores.components, scores.new_buffers(), counters, scores.sums, energies
-            )
+            energies = np.zeros(len(regions), dtype=np.int64)
+            with scores.spare_buffers() as buffers:
+                seen = scores.score_regions(
+                    regions, scores.components, buffers, counters, scores.sums, energies
+                )
             scores.region_energy[regions] = energies
             return seen, counters
 
@@ -101,142 +103,113 @@ class AgglomerationState:
                 task[0].cache.insert(*rows)
             if progress is not None:
                 progress(done / len(tasks))
-        everything = np.arange(len(self.actions))
         for scores in self.specs:
             if self._is_thrifty:
                 scores.cache.make_ready()
-            self.sums[scores.index] = scores.action_sums(everything)
-        regions = [np.arange(scores.table.tiling.n_regions) for scores in self.specs]
-        self._refresh_order(np.unique(self.segment), regions)
+            self.totals[scores.index] = sum(scores.region_energy.tolist())
+        self.ranking.start(self.forbidden())
+
+    # What can be asked.
 
     @property
     def energy(self) -> float:
         """Energy of the current segmentation."""
-        return float(sum(scores.region_energy.sum() for scores in self.specs))
+        return float(sum(total * scores.scale for total, scores in zip(self.totals, self.specs, strict=True)))
 
     @property
-    def n_segments(self) -> int:
-        """Number of segments."""
-        return int(np.count_nonzero(self.voxels[1:]))
+    def segment(self) -> np.ndarray:
+        """Segment of every supervoxel, named after one of its own, int32 (N + 1,)."""
+        return self.graph.segment
+
+    def forbidden(self) -> SegmentPairs:
+        """Return the pairs of segments that are kept apart."""
+        return self.constraints.among(self.segment)
+
+    def items(self) -> np.ndarray:
+        """Return the item that each action belongs to, int (A,)."""
+        return self.ranking.ranked.items_of(np.arange(len(self.actions)))
 
     def score(self, action: int) -> float:
-        """Score of one action, to the bit as in `scores`: numpy adds up a single column otherwise."""
-        return float(self.scores()[action])
+        """Score of one action."""
+        item = self.ranking.ranked.items_of(np.array([action]))
+        self.evaluate(item)
+        return float(self.ranking.scores[item[0]])
 
     def scores(self) -> np.ndarray:
-        """What greedy goes by, float64 (A,): the energy change of every action, or what the policy says."""
-        return self.energy_changes() if self.merge_order is None else self.merge_order.values.copy()
+        """Score of every action, float64 (A,)."""
+        items = self.items()
+        self.evaluate(items)
+        scores: np.ndarray = self.ranking.scores[items]
+        return scores
 
-    def energy_changes(self) -> np.ndarray:
-        """Energy change of every action, float64 (A,)."""
-        total: np.ndarray = self.sums[:, :, 0].sum(axis=0)
+    def energy_changes(self, actions: np.ndarray) -> np.ndarray:
+        """Energy change of taking each of some actions by itself, float64 (n,)."""
+        self.evaluate_actions(actions)
+        changes = [scores.scale * scores.action_sums(actions)[:, 0] for scores in self.specs]
+        total: np.ndarray = np.sum(changes, axis=0)
         return total
 
-    def policy_features(self, actions: np.ndarray) -> np.ndarray:
-        """What the policy sees of some actions, float32 (n, F)."""
-        return self._require_policy().features(self._segments(), actions)
-
-    def policy_contacts(self, actions: np.ndarray) -> np.ndarray:
-        """What the policy sees of the contacts of some actions, float32 (n, C)."""
-        return self._require_policy().contacts(self._segments(), actions)
-
-    def _require_policy(self) -> PolicyScores:
-        if not isinstance(self.merge_order, PolicyScores):
-            raise ActionError("This agglomeration goes by energy alone; no policy has features.")
-        return self.merge_order
-
-    def sums_by_spec(self) -> np.ndarray:
-        """What the energy change of every action is by spec, and the centres, float64 (specs, A, 2)."""
-        return self.sums if self.contact_sums is None else self.contact_sums.values
-
-    def score_parts(self, action: int) -> dict[str, float]:
-        """Split the score of one action; see `Agglomerator.score_parts`."""
-        names = [scores.table.tiling.spec.name for scores in self.specs]
-        if self.merge_order is None:
-            return dict(zip(names, self.sums[:, action, 0].tolist(), strict=True))
-        if self._is_inside(action):
-            return {}
-        return self.merge_order.parts(self._segments(), action, names)
-
-    def contact_of(self, action: int) -> np.ndarray:
-        """List the actions that an explanation of one has to look at: itself, or all of its contact."""
-        if self.merge_order is None or self._is_inside(action):
-            return np.array([action])
-        ends = self.actions.u[action], self.actions.v[action]
-        return actions_between(self.actions, self.segment, *ends)
-
-    def _is_inside(self, action: int) -> bool:
-        return bool(self.segment[self.actions.u[action]] == self.segment[self.actions.v[action]])
-
-    def _segments(self) -> Segments:
-        return Segments(self.segment, self.voxels, self.sums_by_spec())
-
     def available(self) -> np.ndarray:
-        """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart.
+        """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart."""
+        available: np.ndarray = self.ranking.available()[self.items()]
+        return available
 
-        Ordered by energy, an action has an effect if a centre sees it, be it inside one segment; a policy
-        judges what becomes one segment, and leaves the rest alone.
-        """
-        order = self.merge_order
-        is_seen = (self.sums[:, :, 1] > 0).any(axis=0) if order is None else order.is_judged
-        forbidden = self.constraints.forbidden(self.segment, self.actions.u, self.actions.v)
-        mask: np.ndarray = ~self.taken & is_seen & ~forbidden
-        return mask
+    def best_action(self, limit: float = np.inf) -> int:
+        """Find the action that greedy would take; -1 if none scores below `limit`."""
+        queue, ranked = self.ranking.queue, self.ranking.ranked
+        while (lowest := queue.lowest) < limit:
+            equals = queue.up_to(lowest)
+            unknown = equals[~ranked.energies.is_known(equals)]
+            if not len(unknown):
+                return self._best_of(np.concatenate([ranked.actions_of(int(item)) for item in equals]))
+            self.evaluate(unknown)
+        return -1
 
-    def best_action(self) -> int:
-        """Find the action that greedy would take; see `Agglomerator.best_action`."""
-        queue = np.where(self.available(), self.scores(), np.inf)
-        if not len(queue) or not np.isfinite(queue.min()):
-            return -1
-        equals = np.flatnonzero(queue == queue.min())
-        return int(equals[self.energy_changes()[equals].argmin()])
+    def _best_of(self, actions: np.ndarray) -> int:
+        """Of actions with equal scores, take the one that lowers the energy most, and of those the first."""
+        actions = np.sort(actions)
+        return int(actions[self.energy_changes(actions).argmin() if len(actions) > 1 else 0])
 
-    def take(self, action: int) -> Replaced:
-        """Merge the ends of an action, in every region and globally; the larger segment keeps its name."""
-        joins = [scores.find_join(action) for scores in self.specs]
-        self._prepare(lambda scores: scores.prepare_merge(joins[scores.index]))
-        changes = [scores.apply_merge(join) for scores, join in zip(self.specs, joins, strict=True)]
-        a, b = (int(self.segment[end[action]]) for end in (self.actions.u, self.actions.v))
-        if (self.voxels[a], -a) < (self.voxels[b], -b):
-            a, b = b, a
-        moved = np.flatnonzero(self.segment == b) if a != b else np.empty(0, dtype=np.int64)
-        self.order.append(action)
-        self.taken[action] = True
-        return self._finish(changes, None, moved, np.full(len(moved), a, dtype=np.int32))
+    def merge_forest(self, segment: int) -> MergeForest:
+        """Return the merges that hold a segment together."""
+        order = np.array(self.order, dtype=np.int64)
+        own = order[self.segment[self.actions.u[order]] == segment] if len(order) else order
+        return MergeForest(self.actions, self.graph.members_of(segment), own.tolist())
 
-    def cut(self, action: int) -> Replaced:
-        """Take an action back, with every other taken one between the two sides that it leaves."""
-        removed, moved, names = self._sides(action)
-        taken = self.taken.copy()
-        taken[list(removed)] = False
-        regions = [
-            np.unique(np.concatenate([scores.regions_of(one) for one in removed])) for scores in self.specs
-        ]
-        prepared = self._prepare(lambda scores: scores.prepare_rebuild(regions[scores.index], taken))
-        changes = [
-            scores.apply_rebuild(regions[scores.index], *pair)
-            for scores, pair in zip(self.specs, prepared, strict=True)
-        ]
-        order = tuple(self.order)
-        self.taken = taken
-        self.order = [one for one in order if taken[one]]
-        return self._finish(changes, order, moved, names)
+    # Energies on demand.
 
-    def revert(self, replaced: Replaced) -> None:
-        """Put everything back as it was before a change."""
-        for scores, change in zip(self.specs, replaced.changes, strict=True):
-            scores.restore(change)
-        self._add_up(replaced.actions)
-        names = np.union1d(self.segment[replaced.moved], replaced.segments)
-        self._name_segments(replaced.moved, replaced.segments)
-        self._refresh_order(names, [change.regions for change in replaced.changes])
-        if replaced.order is None:
-            self.taken[self.order.pop()] = False
-        else:
-            self.order = list(replaced.order)
-            self.taken[self.order] = True
+    def evaluate(self, items: np.ndarray) -> None:
+        """Evaluate whatever the scores of some items still need."""
+        if not self.is_lazy or not len(items):
+            return
+        items = np.unique(items)
+        unknown = items[~self.ranking.ranked.energies.is_known(items)].tolist()
+        if unknown:
+            self.evaluate_actions(np.concatenate([self.ranking.ranked.actions_of(item) for item in unknown]))
 
-    def _prepare(self, work: Callable[[SpecScores], Result]) -> list[Result]:
+    def evaluate_actions(self, actions: np.ndarray) -> None:
+        """Evaluate the energy changes of all pairs of components that some actions would join."""
+        if not self.is_lazy:
+            return
+        actions = actions.astype(np.int64)
+        regions = self.prepare(lambda scores: scores.prepare_known(actions))
+        if not any(len(own) for own in regions):
+            return
+        changes = tuple(scores.apply_known(own) for scores, own in zip(self.specs, regions, strict=True))
+        self.evaluated.append(changes)
+        self.ranking.renew(self.follow(changes, 1))
+
+    def forget_evaluated(self) -> None:
+        """Take back what was evaluated since the last decision; the cache still knows it."""
+        while self.evaluated:
+            changes = self.evaluated.pop()
+            for scores, change in zip(self.specs, changes, strict=True):
+                scores.restore(change)
+            self.ranking.renew(self.follow(changes, -1))
+
+    # What merges and cuts are made of.
+
+    def prepare(self, work: Callable[[SpecScores], Result]) -> list[Result]:
         """Evaluate a change for all specs in parallel; on any error nothing has changed."""
         try:
             return list(self.pool.map(work, self.specs))
@@ -245,56 +218,21 @@ class AgglomerationState:
                 scores.discard()
             raise
 
-    def _sides(self, action: int) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
-        """Find what a cut takes back, the supervoxels that change segment, and their new segments."""
-        u, v = self.actions.u, self.actions.v
-        forest = spanning_forest(u, v, self.order, self.supervoxels.n)
-        if action not in forest:
-            return (action,), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-        rest = sorted(forest - {action})
-        part = join_all(self.supervoxels.n, u[rest], v[rest])
-        sides = {int(part[u[action]]), int(part[v[action]])}
-        ends = part[u[self.order]], part[v[self.order]]
-        removed = tuple(one for one, a, b in zip(self.order, *ends, strict=True) if {int(a), int(b)} == sides)
-        kept = int(part[self.segment[u[action]]])
-        moved = np.flatnonzero(part == (sides - {kept}).pop())
-        name = moved[self.supervoxels.sizes[moved].argmax()]
-        return removed, moved, np.full(len(moved), name, dtype=np.int32)
+    def follow(self, changes: Changes, sign: int) -> np.ndarray:
+        """Let what is ranked follow changed sums (sign 1), or their undoing (-1); returns the items."""
+        ranked = self.ranking.ranked
+        found = [ranked.follow(index, change.effect, sign) for index, change in enumerate(changes)]
+        return np.concatenate(found)
 
-    def _finish(
-        self, changes: list[Change], order: tuple[int, ...] | None, moved: np.ndarray, names: np.ndarray
-    ) -> Replaced:
-        """Bring the sums per action and the segments up to date and return everything that was replaced."""
-        actions = tuple(scores.actions_of(change) for scores, change in zip(self.specs, changes, strict=True))
-        self._add_up(actions)
-        old_segments = self.segment[moved]
-        self._name_segments(moved, names)
-        self._refresh_order(np.union1d(old_segments, names), [change.regions for change in changes])
-        return Replaced(tuple(changes), actions, order, moved, old_segments)
+    def restore(self, changes: Changes) -> None:
+        """Put back the numbers that changes hold."""
+        for scores, change in zip(self.specs, changes, strict=True):
+            after = int(scores.region_energy[change.regions].sum())
+            scores.restore(change)
+            self.totals[scores.index] += int(change.region_energy.sum()) - after
 
-    def _add_up(self, actions: Sequence[np.ndarray]) -> None:
-        """Bring the sums of some actions, per spec, up to date."""
-        for scores, rows in zip(self.specs, actions, strict=True):
-            self.sums[scores.index, rows] = scores.action_sums(rows)
-
-    def _refresh_order(self, segments: np.ndarray, regions: Sequence[np.ndarray]) -> None:
-        """Let the policy look again at changed segments and, per spec, at changed regions."""
-        if self.contact_sums is not None and self.merge_order is not None:
-            actions = self.contact_sums.refresh(self.segment, segments, regions)
-            self.merge_order.refresh(self._segments(), segments, actions)
-
-    def _name_segments(self, moved: np.ndarray, names: np.ndarray) -> None:
-        """Give supervoxels other segments and keep the sizes of segments right."""
-        sizes = self.supervoxels.sizes[moved]
-        np.subtract.at(self.voxels, self.segment[moved], sizes)
-        self.segment[moved] = names
-        np.add.at(self.voxels, names, sizes)
-
-
-def _merge_order(
-    policy: Policy | EnergyPolicy | None, supervoxels: Supervoxels, actions: ActionTable
-) -> MergeOrder | None:
-    """Make what keeps the scores of a policy; none goes by the energy change of single actions."""
-    if isinstance(policy, EnergyPolicy):
-        return EnergyScores(len(actions))
-    return None if policy is None else PolicyScores(policy, supervoxels, actions)
+    def count_energy(self, changes: Changes) -> None:
+        """Bring the total up to date after regions changed."""
+        for scores, change in zip(self.specs, changes, strict=True):
+            after = int(scores.region_energy[change.regions].sum())
+            self.totals[scores.index] += after - int(change.region_energy.sum())

@@ -10,12 +10,11 @@ import torch
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.contact_sums import EnergyPolicy
 from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.errors import ModelError
 from napari_celis.core.parallel import Pool
-from napari_celis.core.policy import Policy
+from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.core.regions import tile
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Triple
@@ -118,14 +117,14 @@ def agglomerator_of(
 
 def policy_of(
     model: CelisModel, name: PolicyName, supervoxels: Supervoxels, affinities: np.ndarray
-) -> Policy | EnergyPolicy:
+) -> Policy:
     """Make the policy of a volume."""
     if name == "energy":
         return EnergyPolicy()
     if model.classifier is None:
         raise ModelError("This model has no classifier, so it knows only the policy `energy`.")
     contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
-    return Policy(model.classifier, contacts)
+    return LearnedPolicy(model.classifier, contacts)
 
 
 def require_voxel_size(

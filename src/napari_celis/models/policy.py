@@ -70,6 +70,13 @@ class PolicyClassifier:
         scores: np.ndarray = self.parts(features, odds).sum(axis=1) + SUM_SHARE * self.constant
         return scores
 
+    def lowest_scores(self, low: np.ndarray, high: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """Return the lowest log-odds that features between two rows each can have, float64 (n,).
+
+        Every operation of `scores` grows with its operands, rounding included: nothing between comes lower.
+        """
+        return self.scores(np.where(self.weights > 0, low, high), odds)
+
     def to_tensors(self) -> dict[str, Tensor]:
         """Name the arrays for a model file."""
         arrays = {name: getattr(self, name) for name in ARRAYS}

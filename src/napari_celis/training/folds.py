@@ -14,6 +14,7 @@ from napari_celis.core.contacts import ContactStatistics, measure_contacts
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.parallel import Pool
 from napari_celis.core.regions import RegionTable, fill, tile
+from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.turns import Turn
 from napari_celis.evaluation.expert import expert_steps
@@ -40,7 +41,8 @@ class Scene:
 
     def expert_states(self, shares: Sequence[float]) -> list[np.ndarray]:
         """Follow the expert and return the actions taken after these shares of its way, bool (A,) each."""
-        order = [step.action_index for step in expert_steps(self.actions, self.overlaps)]
+        graph = SegmentGraph(self.actions, self.supervoxels.sizes)
+        order = [step.action_index for step in expert_steps(graph, self.overlaps)]
         return self.states_along(order, shares)
 
     def states_along(self, order: Sequence[int], shares: Sequence[float]) -> list[np.ndarray]:

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.contact_sums import EnergyPolicy
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.policy import Policy, Scorer
+from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy, Scorer
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import LAYOUT_GRID
@@ -44,6 +43,14 @@ class Undecided:
         """Return zeros."""
         return np.zeros(len(features))
 
+    def lowest_scores(self, low: np.ndarray, high: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """Return zeros."""
+        return np.zeros(len(low))
+
+    def parts(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """Nothing adds to a score."""
+        return np.empty((len(features), 0))
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:
@@ -67,7 +74,9 @@ class Judged:
 
     def agglomerator(self, scorer: Scorer | None) -> Agglomerator:
         """Start over, ordered by energy or by a scorer."""
-        policy = EnergyPolicy() if scorer is None else Policy(scorer, self.slab.contacts)
+        policy: Policy = EnergyPolicy()
+        if scorer is not None:
+            policy = LearnedPolicy(scorer, self.slab.contacts)
         return Agglomerator(self.slab.upright.supervoxels, self.specs, self.energy, policy=policy)
 
     def first_sums(self) -> tuple[np.ndarray, np.ndarray]:

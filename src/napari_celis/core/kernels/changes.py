@@ -10,7 +10,14 @@ of an active pair is kept at its leader, the first slot between the two componen
 import numba as nb
 import numpy as np
 
-from napari_celis.core.kernels.tables import energy_find, hash_bits, pair_clear, pair_find, pair_insert
+from napari_celis.core.kernels.tables import (
+    MISSING,
+    energy_find,
+    hash_bits,
+    pair_clear,
+    pair_find,
+    pair_insert,
+)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -184,7 +191,7 @@ def emit_row(rows, counts, cache, centre, bits):
     h = hash_bits(bits)
     energy = energy_find(cache.centres, cache.hashes, cache.energies, centre, h)
     rows.energy[row] = energy
-    if np.isnan(energy):
+    if energy == MISSING:
         rows.missing[missing] = row
         rows.centre[missing] = centre
         rows.hash[missing] = h
@@ -195,8 +202,19 @@ def emit_row(rows, counts, cache, centre, bits):
 
 
 @nb.njit(nogil=True, cache=True)
+def emit_union(rows, counts, cache, centre, scratch, group):
+    """Ask for the energy at a centre with the bits of one group set."""
+    for word in range(len(scratch.base)):
+        scratch.after[word] = scratch.base[word] | scratch.group_bits[group, word]
+    return emit_row(rows, counts, cache, centre, scratch.after)
+
+
+@nb.njit(nogil=True, cache=True)
 def emit_term(terms, counts, target, base, row, sign):
-    """Note that `target` gains (sign = 1) or loses (-1) the energy of `row` minus that of `base`."""
+    """Note that `target` gains (sign = 1) or loses (-1) the energy of `row` minus that of `base`.
+
+    With a row of -1 only the centre is counted, and its energy before.
+    """
     n = counts[2]
     terms.target[n] = target
     terms.base[n] = base
@@ -218,6 +236,7 @@ def collect_initial(
     offsets,
     components,
     regions,
+    is_lazy,
     begin,
     begin_centre,
     cache,
@@ -228,7 +247,8 @@ def collect_initial(
 ):
     """Collect the terms of every active pair in the given regions, from scratch, until a buffer is full.
 
-    counts : int64 (4,)  rows, missing rows, terms, centres sampled; zeroed by the caller
+    is_lazy : bool       ask for the energies of the centres as they are, and for no change
+    counts  : int64 (4,) rows, missing rows, terms, centres sampled; zeroed by the caller
 
     A base energy is a term without a base; its target is the place of the region in `regions`.
     Returns where to go on: place in `regions`, centre within the region.
@@ -248,13 +268,24 @@ def collect_initial(
             base = emit_row(rows, counts, cache, centre, scratch.base)
             emit_term(terms, counts, i, -1, base, 1)
             for g in range(n_groups):
-                e = scratch.group_entry[g]
-                for word in range(len(scratch.base)):
-                    scratch.after[word] = scratch.base[word] | scratch.group_bits[g, word]
-                row = emit_row(rows, counts, cache, centre, scratch.after)
-                emit_term(terms, counts, scratch.entry_slot[e], base, row, 1)
+                row = np.int64(-1)
+                if not is_lazy:
+                    row = emit_union(rows, counts, cache, centre, scratch, g)
+                emit_term(terms, counts, scratch.entry_slot[scratch.group_entry[g]], base, row, 1)
         begin_centre = 0
     return len(regions), 0
+
+
+@nb.njit(nogil=True, cache=True)
+def gather_views(layout, components, region, n_words, union):
+    """Write who sees each component of a region to the rows of `union`, one bit per centre."""
+    begin = layout.local_start[region]
+    n_local = layout.local_start[region + 1] - begin
+    union[: n_local + 1, :n_words] = 0
+    for place in range(n_local):
+        row = layout.seen_start[region] + place * n_words
+        for word in range(n_words):
+            union[components[begin + place], word] |= layout.seen[row + word]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -270,13 +301,7 @@ def touchable_centres(layout, components, regions, k1, k2, mask_start, scratch, 
     for i in range(len(regions)):
         region = regions[i]
         n_words = mask_start[i + 1] - mask_start[i]
-        begin = layout.local_start[region]
-        n_local = layout.local_start[region + 1] - begin
-        union[: n_local + 1, :n_words] = 0
-        for place in range(n_local):
-            row = layout.seen_start[region] + place * n_words
-            for word in range(n_words):
-                union[components[begin + place], word] |= layout.seen[row + word]
+        gather_views(layout, components, region, n_words, union)
         for word in range(n_words):
             masks[mask_start[i] + word] = union[k1[i], word] & union[k2[i], word]
         _, _, n, _ = enter_changes(layout, components, region, k1[i], k2[i], scratch)
@@ -288,7 +313,7 @@ def touchable_centres(layout, components, regions, k1, k2, mask_start, scratch, 
 
 
 @nb.njit(nogil=True, cache=True)
-def _emit_changes(layout, centre, n_groups, merged, cache, rows, terms, counts, scratch):
+def _emit_changes(centre, n_groups, merged, is_lazy, outdated, cache, rows, terms, counts, scratch):
     """Emit what the merge changes at one sampled centre: old terms go, new terms come."""
     stamp = centre
     is_joined = merged >= 0 and scratch.stamps[merged] == stamp
@@ -305,27 +330,27 @@ def _emit_changes(layout, centre, n_groups, merged, cache, rows, terms, counts, 
             base = emit_row(rows, counts, cache, centre, scratch.base)
             new_base = base
             if is_joined:
-                joined = scratch.groups[merged]
-                for word in range(len(scratch.base)):
-                    scratch.after[word] = scratch.base[word] | scratch.group_bits[joined, word]
-                new_base = emit_row(rows, counts, cache, centre, scratch.after)
+                new_base = emit_union(rows, counts, cache, centre, scratch, scratch.groups[merged])
+        leader = leader_after(scratch, e)
+        outdated[leader] |= is_lazy
         for h in range(2 if has_partner else 1):
             old = e if h == 0 else f
             if scratch.entry_slot[old] >= 0:
-                for word in range(len(scratch.base)):
-                    bits = scratch.group_bits[scratch.groups[old], word]
-                    scratch.after[word] = scratch.base[word] | bits
-                row = emit_row(rows, counts, cache, centre, scratch.after)
-                emit_term(terms, counts, leader_after(scratch, old), base, row, -1)
-        for word in range(len(scratch.base)):
-            bits = scratch.base[word] | scratch.group_bits[g, word]
-            if has_partner:
-                bits |= scratch.group_bits[scratch.groups[f], word]
-            if is_joined:
-                bits |= scratch.group_bits[scratch.groups[merged], word]
-            scratch.after[word] = bits
-        row = emit_row(rows, counts, cache, centre, scratch.after)
-        emit_term(terms, counts, leader_after(scratch, e), new_base, row, 1)
+                row = np.int64(-1)
+                if not is_lazy:
+                    row = emit_union(rows, counts, cache, centre, scratch, scratch.groups[old])
+                emit_term(terms, counts, leader, base, row, -1)
+        row = np.int64(-1)
+        if not is_lazy:
+            for word in range(len(scratch.base)):
+                bits = scratch.base[word] | scratch.group_bits[g, word]
+                if has_partner:
+                    bits |= scratch.group_bits[scratch.groups[f], word]
+                if is_joined:
+                    bits |= scratch.group_bits[scratch.groups[merged], word]
+                scratch.after[word] = bits
+            row = emit_row(rows, counts, cache, centre, scratch.after)
+        emit_term(terms, counts, leader, new_base, row, 1)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -339,6 +364,8 @@ def collect_changes(
     k2,
     mask_start,
     masks,
+    is_lazy,
+    outdated,
     begin,
     begin_centre,
     cache,
@@ -349,7 +376,8 @@ def collect_changes(
 ):
     """Collect the terms that change when k1[i] and k2[i] merge in region i, until a buffer is full.
 
-    masks : uint64 (n,)  one bit per centre: sample it? Any superset of the touched ones gives the same terms
+    masks    : uint64 (n,)  one bit per centre: sample it? Any superset of the touched ones will do
+    outdated : bool (S,)    leaders whose energies are no longer known, if `is_lazy`; set, never cleared
 
     Arguments and result as in `collect_initial`.
     """
@@ -367,6 +395,75 @@ def collect_changes(
             centre = first + c
             n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
             counts[3] += 1
-            _emit_changes(layout, centre, n_groups, merged, cache, rows, terms, counts, scratch)
+            _emit_changes(centre, n_groups, merged, is_lazy, outdated, cache, rows, terms, counts, scratch)
+        begin_centre = 0
+    return len(regions), 0
+
+
+@nb.njit(nogil=True, cache=True)
+def mask_wanted(layout, components, regions, wanted, mask_start, scratch, union, masks):
+    """Mark the centres that sample both components of a wanted pair.
+
+    wanted     : bool (S,)  at the leaders of the pairs
+    mask_start : int64 (n + 1,)  where the mask of each region begins in `masks`
+    union      : uint64 (rows, words)  scratch: who sees each component, rows >= components + 1
+    masks      : uint64 (mask_start[-1],)  zeroed by the caller
+    """
+    for i in range(len(regions)):
+        region = regions[i]
+        n_words = mask_start[i + 1] - mask_start[i]
+        gather_views(layout, components, region, n_words, union)
+        _, _, n = enter_pairs(layout, components, region, scratch)
+        for e in range(n):
+            if wanted[scratch.entry_slot[e]]:
+                a, b = scratch.entry_a[e], scratch.entry_b[e]
+                for word in range(n_words):
+                    masks[mask_start[i] + word] |= union[a, word] & union[b, word]
+
+
+@nb.njit(nogil=True, cache=True)
+def collect_wanted(
+    flat_supervoxels,
+    layout,
+    offsets,
+    components,
+    regions,
+    wanted,
+    mask_start,
+    masks,
+    begin,
+    begin_centre,
+    cache,
+    rows,
+    terms,
+    scratch,
+    counts,
+):
+    """Collect the energy changes of wanted pairs in the given regions, until a buffer is full.
+
+    Arguments and result as in `collect_changes`; `wanted` as in `mask_wanted`.
+    """
+    for i in range(begin, len(regions)):
+        region = regions[i]
+        load_components(layout, components, region, scratch)
+        shift, width, n = enter_pairs(layout, components, region, scratch)
+        lookup = open_lookup(scratch, shift, width, n)
+        first = layout.centre_start[region]
+        for c in range(begin_centre, layout.centre_start[region + 1] - first):
+            if (masks[mask_start[i] + (c >> 6)] >> np.uint64(c & 63)) & np.uint64(1) == 0:
+                continue
+            if is_full(rows, terms, counts, offsets.shape[1]):
+                return i, c
+            centre = first + c
+            n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
+            counts[3] += 1
+            base = np.int64(-1)
+            for g in range(n_groups):
+                slot = scratch.entry_slot[scratch.group_entry[g]]
+                if wanted[slot]:
+                    if base < 0:
+                        base = emit_row(rows, counts, cache, centre, scratch.base)
+                    row = emit_union(rows, counts, cache, centre, scratch, g)
+                    emit_term(terms, counts, slot, base, row, 1)
         begin_centre = 0
     return len(regions), 0

@@ -1,17 +1,24 @@
 """Affinity statistics of contacts and of the inside of supervoxels."""
 
 import numba as nb
+import numpy as np
 
 from napari_celis.core.kernels.adjacency import find_action
+
+UNITS = 2.0**36
+"""Sums of a hundred million faces still fit into 64 bits."""
 
 
 @nb.njit(nogil=True, cache=True)
 def _add(sums, row, affinity, bin_of_level):
-    """Add one affinity to a row: count, sum, sum of squares, then the histogram."""
-    sums[row, 0] += 1.0
-    sums[row, 1] += affinity
-    sums[row, 2] += affinity * affinity
-    sums[row, 3 + bin_of_level[int(affinity * 255.0 + 0.5)]] += 1.0
+    """Add one affinity to a row: count, sum, sum of squares, then the histogram.
+
+    Affinities and squares are counted in whole units, so that sums are exact in any order.
+    """
+    sums[row, 0] += 1
+    sums[row, 1] += np.int64(affinity * UNITS + 0.5)
+    sums[row, 2] += np.int64(affinity * affinity * UNITS + 0.5)
+    sums[row, 3 + bin_of_level[int(affinity * 255.0 + 0.5)]] += 1
 
 
 @nb.njit(nogil=True, cache=True)
@@ -23,9 +30,9 @@ def add_faces(supervoxels, affinities, scale, first, second, bin_of_level, conta
     scale         : float                affinity of one unit of `affinities`
     first, second : int64, int32         the actions, as in `find_action`
     bin_of_level  : uint8 (256,)         histogram bin of an affinity in steps of 1/255
-    contact       : float64 (A, 3 + B)   count, sum, sum of squares, histogram
+    contact       : int64 (A, 3 + B)     count, sum and sum of squares in units, histogram
     low, high     : float64 (A,)         smallest and largest affinity of a contact
-    inside        : float64 (N + 1, 3 + B)
+    inside        : int64 (N + 1, 3 + B)
     """
     Z, Y, X = supervoxels.shape
     for z in range(Z):

@@ -8,20 +8,29 @@ from napari_celis.core.kernels.tables import pair_find
 
 
 @nb.njit(nogil=True, cache=True)
-def add_terms(terms, n_terms, energies, weight, sums, region_energy):
+def add_terms(terms, n_terms, energies, sums, region_energy):
     """Add energy differences to the leaders of their pairs, base energies to their regions.
 
-    sums : float64 (S, M)  column 0: sum of energy changes; column 1: number of centres
+    energies : int64          units
+    sums     : int64 (S, 3)   energy change, number of centres, energy of these centres before
     """
     for i in range(n_terms):
-        target, base = terms.target[i], terms.base[i]
-        energy = energies[terms.row[i]]
+        target, base, row = terms.target[i], terms.base[i], terms.row[i]
         if base < 0:
-            region_energy[target] += weight * energy
+            region_energy[target] += energies[row]
         else:
-            sign = terms.sign[i]
-            sums[target, 0] += sign * weight * (energy - energies[base])
+            sign = np.int64(terms.sign[i])
+            if row >= 0:
+                sums[target, 0] += sign * (energies[row] - energies[base])
             sums[target, 1] += sign
+            sums[target, 2] += sign * energies[base]
+
+
+@nb.njit(nogil=True, cache=True)
+def add_changes(terms, n_terms, energies, sums):
+    """Add energy differences to the leaders of their pairs, whose centres are counted already."""
+    for i in range(n_terms):
+        sums[terms.target[i], 0] += energies[terms.row[i]] - energies[terms.base[i]]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -34,10 +43,25 @@ def spread_initial(layout, components, regions, scratch, sums):
         for slot in range(layout.slot_start[region], layout.slot_start[region + 1]):
             a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
             if a == b:
-                sums[slot, :] = 0.0
+                sums[slot, :] = 0
             else:
                 e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(a, b, width))
                 sums[slot, :] = sums[scratch.entry_slot[e]]
+
+
+@nb.njit(nogil=True, cache=True)
+def add_pair(change, count, base, is_known, sign, out):
+    """Add what a pair of components counts in a contact to `out`.
+
+    out : int64 (4,)  energy change as far as it is known, centres; where it is not known, energy of the
+                      centres before, and again centres
+    """
+    out[1] += sign * count
+    if is_known:
+        out[0] += sign * change
+    else:
+        out[2] += sign * base
+        out[3] += sign * count
 
 
 @nb.njit(nogil=True, cache=True)
@@ -49,20 +73,29 @@ def rename_pairs(
     k2,
     scratch,
     changes,
+    outdated,
     sums,
+    known,
     region_energy,
     slots,
     old_sums,
+    old_known,
     places,
+    leaders,
+    shifts,
     counts,
 ):
     """Merge k2[i] into k1[i] in region i: join their pairs, add `changes`, and note what was there before.
 
-    changes  : float64 (S, M)  at the leaders after the merge; zeroed here
-    slots    : int64 (n,)      slots whose sums changed, written
-    old_sums : float64 (n, M)  their sums before, written
-    places   : int64 (m,)      places whose component became k1, written
-    counts   : int64 (2,)      how many of each, zeroed by the caller
+    changes   : int64 (S, 3)  at the leaders after the merge; zeroed here
+    outdated  : bool (S,)     leaders after the merge whose energy change is not known any more; cleared here
+    slots     : int64 (n,)    slots whose sums changed, written
+    old_sums  : int64 (n, 3)  their sums before, written
+    old_known : bool (n,)     whether they were known, written
+    places    : int64 (m,)    places whose component became k1, written
+    leaders   : int64 (n,)    leaders of pairs that count differently now, but for the merged one, written
+    shifts    : int64 (n, 4)  how much, as in `add_pair`, zeroed by the caller, written
+    counts    : int64 (3,)    how many slots, places and leaders, zeroed by the caller
     """
     for i in range(len(regions)):
         region = regions[i]
@@ -70,34 +103,51 @@ def rename_pairs(
         shift, width, n, merged = enter_changes(layout, components, region, k1[i], k2[i], scratch)
         region_energy[region] += sums[scratch.entry_slot[merged], 0]
         for e in range(n):
-            f = scratch.partner[e]
-            if scratch.entry_slot[e] < 0 or e == merged:
+            slot, f = scratch.entry_slot[e], scratch.partner[e]
+            if slot < 0 or e == merged:
                 continue
             leader = leader_after(scratch, e)
-            for m in range(sums.shape[1]):
-                total = sums[scratch.entry_slot[e], m]
-                if f >= 0 and scratch.entry_slot[f] >= 0:
-                    # In slot order, so that both entries of the pair get the same bits.
-                    other = sums[scratch.entry_slot[f], m]
-                    total = total + other if scratch.entry_slot[e] < scratch.entry_slot[f] else other + total
-                scratch.entry_sums[e, m] = total + changes[leader, m]
-        scratch.entry_sums[merged, :] = 0.0
+            scratch.entry_sums[e, :] = sums[slot] + changes[leader]
+            is_known = known[slot] and not outdated[leader]
+            has_partner = f >= 0 and scratch.entry_slot[f] >= 0
+            if has_partner:
+                scratch.entry_sums[e, :] += sums[scratch.entry_slot[f]]
+                is_known = is_known and known[scratch.entry_slot[f]]
+            if not is_known:
+                scratch.entry_sums[e, 0] = 0
+            scratch.entry_known[e] = is_known
+            if not has_partner or e < f:
+                total = scratch.entry_sums[e]
+                out = shifts[counts[2]]
+                add_pair(total[0], total[1], total[2], is_known, 1, out)
+                add_pair(sums[slot, 0], sums[slot, 1], sums[slot, 2], known[slot], -1, out)
+                if has_partner:
+                    other = scratch.entry_slot[f]
+                    add_pair(sums[other, 0], sums[other, 1], sums[other, 2], known[other], -1, out)
+                if out[0] != 0 or out[1] != 0 or out[2] != 0 or out[3] != 0:
+                    leaders[counts[2]] = leader
+                    counts[2] += 1
+        scratch.entry_sums[merged, :] = 0
+        scratch.entry_known[merged] = True
         for e in range(n):
             if scratch.entry_slot[e] >= 0:
-                changes[leader_after(scratch, e), :] = 0.0
+                changes[leader_after(scratch, e), :] = 0
+                outdated[leader_after(scratch, e)] = False
         for slot in range(layout.slot_start[region], layout.slot_start[region + 1]):
             a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
             if a == b:
                 continue
             e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(a, b, width))
-            is_changed = False
+            is_changed = known[slot] != scratch.entry_known[e]
             for m in range(sums.shape[1]):
                 is_changed |= sums[slot, m] != scratch.entry_sums[e, m]
             if is_changed:
                 slots[counts[0]] = slot
                 old_sums[counts[0], :] = sums[slot]
+                old_known[counts[0]] = known[slot]
                 counts[0] += 1
                 sums[slot, :] = scratch.entry_sums[e]
+                known[slot] = scratch.entry_known[e]
         for place in range(begin, layout.local_start[region + 1]):
             if components[place] == k2[i]:
                 places[counts[1]] = place
@@ -106,42 +156,117 @@ def rename_pairs(
 
 
 @nb.njit(nogil=True, cache=True)
-def sum_slots(actions, action_start, action_slots, sums, out):
-    """Add up the slots of each given action, always in the same order.
+def list_unknown(layout, components, slots, slot_region, scratch, known, wanted, regions):
+    """Mark the leaders of the unknown pairs among some slots, and list the regions that they lie in.
 
-    out : float64 (len(actions), M)
+    slots   : int64 (n,)  ascending
+    wanted  : bool (S,)   set at the leaders
+    regions : int64 (n,)  written, ascending, without repeats
+
+    Returns the number of regions.
     """
-    for i in range(len(actions)):
-        out[i, :] = 0.0
-        for j in range(action_start[actions[i]], action_start[actions[i] + 1]):
-            out[i, :] += sums[action_slots[j]]
+    n_regions = 0
+    last, shift, width = np.int64(-1), 0, np.int64(0)
+    for i in range(len(slots)):
+        slot = slots[i]
+        if known[slot]:
+            continue
+        region = np.int64(slot_region[slot])
+        begin = layout.local_start[region]
+        if region != last:
+            shift, width, _ = enter_pairs(layout, components, region, scratch)
+            regions[n_regions] = region
+            n_regions += 1
+            last = region
+        a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
+        e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(a, b, width))
+        wanted[scratch.entry_slot[e]] = True
+    return n_regions
 
 
 @nb.njit(nogil=True, cache=True)
-def mark_leaders(layout, components, regions, scratch, leads):
-    """Mark the leader of every active pair of the given regions, and no other slot of theirs.
+def accept_wanted(layout, components, regions, scratch, wanted, changes, sums, known, leaders, shifts):
+    """Let the energy changes of wanted pairs count, and clear `wanted` and `changes`.
 
-    leads : bool (S,)
+    changes : int64 (S, 3)  at the leaders; only the first column matters
+    leaders : int64 (n,)    leaders of the pairs, written
+    shifts  : int64 (n, 4)  by how much they count differently, zeroed by the caller, written
+
+    Returns the number of pairs.
     """
+    n_pairs = 0
     for i in range(len(regions)):
         region = regions[i]
-        leads[layout.slot_start[region] : layout.slot_start[region + 1]] = False
-        _, _, n = enter_pairs(layout, components, region, scratch)
+        begin = layout.local_start[region]
+        shift, width, n = enter_pairs(layout, components, region, scratch)
+        for slot in range(layout.slot_start[region], layout.slot_start[region + 1]):
+            a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
+            if a == b:
+                continue
+            e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(a, b, width))
+            leader = scratch.entry_slot[e]
+            if wanted[leader]:
+                sums[slot, 0] = changes[leader, 0]
+                known[slot] = True
         for e in range(n):
-            leads[scratch.entry_slot[e]] = True
+            leader = scratch.entry_slot[e]
+            if wanted[leader]:
+                count, base = sums[leader, 1], sums[leader, 2]
+                add_pair(changes[leader, 0], count, base, True, 1, shifts[n_pairs])
+                add_pair(np.int64(0), count, base, False, -1, shifts[n_pairs])
+                leaders[n_pairs] = leader
+                n_pairs += 1
+                wanted[leader] = False
+                changes[leader, :] = 0
+    return n_pairs
 
 
 @nb.njit(nogil=True, cache=True)
-def sum_leaders(actions, action_start, action_slots, leads, sums, out):
-    """Add up the slots of each given action that lead their pair, always in the same order.
+def sum_slots(actions, action_start, action_slots, sums, known, out):
+    """Add up what the slots of each given action count, as in `add_pair`.
 
-    out : float64 (len(actions), M)
+    out : int64 (len(actions), 4)
     """
     for i in range(len(actions)):
-        out[i, :] = 0.0
+        out[i, :] = 0
         for j in range(action_start[actions[i]], action_start[actions[i] + 1]):
-            if leads[action_slots[j]]:
-                out[i, :] += sums[action_slots[j]]
+            slot = action_slots[j]
+            add_pair(sums[slot, 0], sums[slot, 1], sums[slot, 2], known[slot], 1, out[i])
+
+
+@nb.njit(nogil=True, cache=True)
+def add_regions(layout, components, regions, sign, scratch, sums, known, contact_of, is_open, spec, out):
+    """Add what the pairs of some regions count to the contacts of their segments, each pair once.
+
+    contact_of, is_open : of the segment graph; what lies inside a segment counts nowhere
+    out                 : int64 (A, specs, 4)
+    """
+    for i in range(len(regions)):
+        _, _, n = enter_pairs(layout, components, regions[i], scratch)
+        for e in range(n):
+            slot = scratch.entry_slot[e]
+            contact = contact_of[layout.slot_action[slot]]
+            if is_open[contact]:
+                add_pair(sums[slot, 0], sums[slot, 1], sums[slot, 2], known[slot], sign, out[contact, spec])
+
+
+@nb.njit(nogil=True, cache=True)
+def shift_contacts(leaders, shifts, sign, slot_action, contact_of, is_open, spec, out, touched):
+    """Add shifts of pairs to the contacts of their segments.
+
+    touched : int32 (n,)  contacts, written
+
+    Returns how many were touched; repeats are possible.
+    """
+    n = 0
+    for i in range(len(leaders)):
+        contact = contact_of[slot_action[leaders[i]]]
+        if is_open[contact]:
+            for m in range(4):
+                out[contact, spec, m] += sign * shifts[i, m]
+            touched[n] = contact
+            n += 1
+    return n
 
 
 @nb.njit(nogil=True, cache=True)

@@ -6,6 +6,8 @@ import numpy as np
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX = np.uint64(0xBF58476D1CE4E5B9)
 EMPTY = -1
+MISSING = np.iinfo(np.int64).min
+"""Stands for an energy that was never seen."""
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -71,7 +73,7 @@ def hash_bits(bits):
 
 @nb.njit(nogil=True, cache=True)
 def energy_find(centres, hashes, energies, centre, h):
-    """Return the energy of descriptor hash `h` at `centre`, or NaN when it was never seen.
+    """Return the energy of descriptor hash `h` at `centre`, or `MISSING` when it was never seen.
 
     centres : int32 (P,)  P a power of two, -1 where free
     """
@@ -81,7 +83,7 @@ def energy_find(centres, hashes, energies, centre, h):
         if centres[place] == centre and hashes[place] == h:
             return energies[place]
         place = (place + 1) & mask
-    return np.nan
+    return MISSING
 
 
 @nb.njit(nogil=True, cache=True)

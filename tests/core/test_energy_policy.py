@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from core.problems import ToyEnergy, problems, random_labels
 from core.test_agglomerator import OPERATIONS, ids_of, operate, taken_pairs
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.contact_sums import EnergyPolicy
 from napari_celis.core.descriptors import DescriptorSpec, sample_spec
+from napari_celis.core.policy import EnergyPolicy
 from napari_celis.core.supervoxels import Supervoxels
 from reference.energy import Reference
 

@@ -1,0 +1,98 @@
+"""Affinities across the contacts of a segment graph and inside its segments, as these join and split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from napari_celis.core.contacts import ContactStatistics
+from napari_celis.core.segment_graph import Joined, SegmentGraph, Split, grouped
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """Lowest and highest affinities from before a join; sums can be subtracted, these cannot."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What was there before a split."""
+
+    contact: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    inside: np.ndarray
+
+
+class AffinitySums:
+    """Sums of `ContactStatistics` over the contacts and segments of a graph; all of them exact.
+
+    Parameters
+    ----------
+    graph : SegmentGraph
+        Whoever changes it calls `follow` or `follow_split` with what came of it.
+    statistics : ContactStatistics
+        Of single actions and supervoxels.
+    """
+
+    def __init__(self, graph: SegmentGraph, statistics: ContactStatistics) -> None:
+        self.graph, self._statistics = graph, statistics
+        self.contact = statistics.contact.copy()
+        """Sums over the faces of every open contact, int64 (A, C)."""
+        self.low, self.high = statistics.low.copy(), statistics.high.copy()
+        """Lowest and highest affinity of every open contact, float64 (A,)."""
+        self.inside = statistics.inside.copy()
+        """Sums over the faces inside the supervoxels of every segment, int64 (N + 1, C)."""
+        self._add_up(graph.open_contacts(), np.arange(1, len(graph.segment)))
+
+    def follow(self, joined: Joined) -> Extremes:
+        """Add up what became one."""
+        own, moved = joined.pairs[:, 0], joined.pairs[:, 1]
+        before = Extremes(self.low[own], self.high[own])
+        self.contact[own] += self.contact[moved]
+        self.low[own] = np.minimum(before.low, self.low[moved])
+        self.high[own] = np.maximum(before.high, self.high[moved])
+        self.inside[joined.kept] += self.inside[joined.absorbed]
+        return before
+
+    def take_back(self, joined: Joined, before: Extremes) -> None:
+        """Undo `follow`."""
+        own, moved = joined.pairs[:, 0], joined.pairs[:, 1]
+        self.contact[own] -= self.contact[moved]
+        self.low[own], self.high[own] = before.low, before.high
+        self.inside[joined.kept] -= self.inside[joined.absorbed]
+
+    def follow_split(self, split: Split) -> Rows:
+        """Add up the parts of a segment anew."""
+        rows, members = split.actions, split.members
+        before = Rows(self.contact[rows], self.low[rows], self.high[rows], self.inside[members])
+        self._add_up(split.opened, members)
+        return before
+
+    def take_back_split(self, split: Split, before: Rows) -> None:
+        """Undo `follow_split`."""
+        rows = split.actions
+        self.contact[rows], self.low[rows], self.high[rows] = before.contact, before.low, before.high
+        self.inside[split.members] = before.inside
+
+    def _add_up(self, contacts: np.ndarray, members: np.ndarray) -> None:
+        """Sum contacts over their actions, and the segments that these supervoxels make up, anew."""
+        statistics, arrays = self._statistics, self.graph.arrays
+        if len(contacts):
+            lists = [self.graph.actions_of(contact) for contact in contacts if arrays.n_actions[contact] > 1]
+            single = contacts[arrays.n_actions[contacts] == 1]
+            actions = np.concatenate([single, *lists]).astype(np.int64)
+            lengths = np.array([1] * len(single) + [len(one) for one in lists])
+            starts = np.cumsum(lengths) - lengths
+            named = arrays.contact_of[actions[starts]]
+            self.contact[named] = np.add.reduceat(statistics.contact[actions], starts)
+            self.low[named] = np.minimum.reduceat(statistics.low[actions], starts)
+            self.high[named] = np.maximum.reduceat(statistics.high[actions], starts)
+        names = arrays.segment[members]
+        order, starts = grouped(names)
+        if len(starts):
+            self.inside[names[order][starts]] = np.add.reduceat(statistics.inside[members[order]], starts)

@@ -1,0 +1,70 @@
+"""A priority queue of items whose scores change: the lowest score first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from napari_celis.core.kernels import queue as kernels
+
+
+class QueueArrays(NamedTuple):
+    """See `napari_celis.core.kernels.queue`."""
+
+    heap: np.ndarray
+    place: np.ndarray
+    key: np.ndarray
+    order: np.ndarray
+    size: np.ndarray
+
+
+class ScoreQueue:
+    """Items 0 to n - 1 by score; of equals, the one with the lower rank comes first.
+
+    Parameters
+    ----------
+    n : int
+        Number of items that may come; none is there to begin with.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.arrays = QueueArrays(
+            np.zeros(n, dtype=np.int32),
+            np.full(n, -1, dtype=np.int32),
+            np.zeros(n),
+            np.zeros(n, dtype=np.int32),
+            np.zeros(1, dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return int(self.arrays.size[0])
+
+    def put(self, items: np.ndarray, scores: np.ndarray, ranks: np.ndarray) -> None:
+        """Add items, or change those that are there."""
+        kernels.put(self.arrays, items, scores, ranks)
+
+    def drop(self, items: np.ndarray) -> None:
+        """Take items out; those that are not there do not matter."""
+        kernels.drop(self.arrays, items)
+
+    def has(self, items: np.ndarray) -> np.ndarray:
+        """Tell which items are there, bool."""
+        is_there: np.ndarray = self.arrays.place[items] >= 0
+        return is_there
+
+    @property
+    def first(self) -> int:
+        """The item with the lowest score, -1 if there is none."""
+        return int(self.arrays.heap[0]) if len(self) else -1
+
+    @property
+    def lowest(self) -> float:
+        """The lowest score, infinity if there is none."""
+        return float(self.arrays.key[self.arrays.heap[0]]) if len(self) else np.inf
+
+    def up_to(self, score: float) -> np.ndarray:
+        """List the items with at most this score, int32, ascending."""
+        waiting, out = np.empty((2, len(self) + 1), dtype=np.int32)
+        n = kernels.below(self.arrays, score, waiting, out)
+        return np.sort(out[:n])

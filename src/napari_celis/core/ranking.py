@@ -1,0 +1,77 @@
+"""The items that greedy may take, in the order in which it would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from napari_celis.core.constraints import SegmentPairs
+from napari_celis.core.policy import Judge
+from napari_celis.core.queue import ScoreQueue
+
+
+class Ranking:
+    """Scores of all items, and a queue of those that may be taken; renewed where something changed.
+
+    Parameters
+    ----------
+    judge : Judge
+        The policy at work.
+    n_items : int
+        Items that there can be.
+    """
+
+    def __init__(self, judge: Judge, n_items: int) -> None:
+        self.judge, self.ranked = judge, judge.ranked
+        self.scores = np.zeros(n_items)
+        """Score of every candidate, or what it cannot be below while energies are not evaluated; else 0."""
+        self.queue = ScoreQueue(n_items)
+        self._forbidden = np.zeros(n_items, dtype=bool)
+        self._has_forbidden = False
+
+    def start(self, forbidden: SegmentPairs) -> None:
+        """Look at everything."""
+        self.ranked.start()
+        everything = np.arange(len(self.scores), dtype=np.int32)
+        self._forbid(everything, forbidden)
+        self.judge.look(everything[self.ranked.is_candidate(everything)])
+        self._rank(everything)
+
+    def refresh(
+        self, segments: Iterable[int], forbidden: SegmentPairs, others: np.ndarray | None = None
+    ) -> None:
+        """Look again at what is around some segments, and at other items that changed or ended."""
+        # Single actions depend on the segments around them only while something is kept apart.
+        needs_look = self.ranked.are_contacts or self._has_forbidden or len(forbidden.pairs) > 0
+        self._has_forbidden = len(forbidden.pairs) > 0
+        around = [self.ranked.around(segment) for segment in segments] if needs_look else []
+        near = np.unique(np.concatenate([np.empty(0, np.int32), *around]))
+        self._forbid(near, forbidden)
+        self.judge.look(near)
+        self._rank(near if others is None else np.union1d(near, others).astype(np.int32))
+
+    def renew(self, items: np.ndarray) -> None:
+        """Rank items anew whose energies were evaluated."""
+        self._rank(np.unique(items).astype(np.int32))
+
+    def available(self) -> np.ndarray:
+        """Tell which items may be taken, bool (A,)."""
+        is_there: np.ndarray = self.queue.arrays.place >= 0
+        return is_there
+
+    def _forbid(self, items: np.ndarray, forbidden: SegmentPairs) -> None:
+        """Note which items would join segments that are kept apart."""
+        self._forbidden[items] = forbidden.forbid(self.ranked.ends(items))
+
+    def _rank(self, items: np.ndarray) -> None:
+        """Score items and put them into the queue, or take them out of it."""
+        is_candidate = self.ranked.is_candidate(items)
+        gone, items = items[~is_candidate], items[is_candidate]
+        self.scores[gone] = 0.0
+        scores = self.scores[items] = self.judge.lowest_scores(items)
+        is_there = self.judge.is_judged(items) & ~self._forbidden[items]
+        self.queue.drop(gone)
+        self.queue.drop(items[~is_there])
+        there = items[is_there]
+        self.queue.put(there, scores[is_there], self.ranked.ranks(there))
