@@ -113,7 +113,7 @@ def snapshot(agglomerator, *, journal=True):
         "energy": agglomerator.energy,
     }
     for scores in agglomerator.specs:
-        for name in ("sums", "known", "components", "region_energy", "_pending", "_outdated"):
+        for name in ("sums", "components", "region_energy", "_pending", "_outdated"):
             state[name, scores.index] = getattr(scores, name).tobytes()
         assert not scores._pending.any()
         assert not scores._outdated.any()

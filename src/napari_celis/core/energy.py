@@ -125,8 +125,13 @@ def _empty(size: int) -> CacheArrays:
     )
 
 
-def evaluate(energy: Energy, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
-    """Ask the model, refuse what is not an energy, and return units, int64 (M,)."""
+def evaluate(
+    energy: Energy, spec_index: int, centres: np.ndarray, bits: np.ndarray, *, is_bounded: bool = False
+) -> np.ndarray:
+    """Ask the model, refuse what is not an energy, and return units, int64 (M,).
+
+    With `is_bounded`, energies outside [0, 1] are refused too: whoever relies on bounds would go wrong.
+    """
     if not len(centres):
         return np.empty(0, dtype=np.int64)
     energies = np.asarray(energy.energies(spec_index, centres, bits), dtype=np.float64)
@@ -141,9 +146,11 @@ def evaluate(energy: Energy, spec_index: int, centres: np.ndarray, bits: np.ndar
             f"The energy model returned {n_bad} energies that are not finite for spec {spec_index}. "
             "Train it again or check its input features; nothing was changed."
         )
-    if np.abs(energies).max() > LARGEST:
+    low, high = (0.0, 1.0) if is_bounded else (-LARGEST, LARGEST)
+    bad = energies[(energies < low) | (energies > high)]
+    if len(bad):
         raise EnergyError(
-            f"The energy model returned {np.abs(energies).max():g} for spec {spec_index}, but local energies "
-            "lie between 0 and 1. Scale them; nothing was changed."
+            f"The energy model returned {bad[0]:g} for spec {spec_index}, but local energies lie between 0 and "
+            "1. Scale them; nothing was changed."
         )
     return np.rint(energies * UNITS).astype(np.int64)

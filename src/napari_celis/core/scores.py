@@ -194,11 +194,15 @@ class SpecScores:
             place, centre = advance(place, centre)
             n_rows, n_missing, n_terms, n_sampled = (int(count) for count in counts)
             if n_missing:
-                energies = evaluate(self.energy, self.index, rows.centre[:n_missing], rows.bits[:n_missing])
+                energies = self._ask(rows.centre[:n_missing], rows.bits[:n_missing])
                 rows.energy[rows.missing[:n_missing]] = energies
                 yield rows.centre[:n_missing].copy(), rows.hash[:n_missing].copy(), energies
             counters.add(Counters(n_sampled, n_sampled * self.table.tiling.spec.n_bits, n_missing))
             add(n_terms, rows.energy[:n_rows])
+
+    def _ask(self, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
+        """Ask the model for energies, in units."""
+        return evaluate(self.energy, self.index, centres, bits, is_bounded=self.is_lazy)
 
     def regions_of(self, action: int) -> np.ndarray:
         """List the regions in which an action has a face, int64, ascending."""

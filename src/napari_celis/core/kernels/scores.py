@@ -173,12 +173,14 @@ def list_unknown(layout, components, slots, slot_region, scratch, known, wanted,
             continue
         region = np.int64(slot_region[slot])
         begin = layout.local_start[region]
+        a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
+        if a == b:
+            continue
         if region != last:
             shift, width, _ = enter_pairs(layout, components, region, scratch)
             regions[n_regions] = region
             n_regions += 1
             last = region
-        a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
         e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(a, b, width))
         wanted[scratch.entry_slot[e]] = True
     return n_regions
