@@ -34,5 +34,10 @@ def test_it_equals_a_dict(changes):
             assert plain[queue.first] == min(plain.values())
         else:
             assert queue.first == -1
+        ordered = sorted(plain, key=lambda item: plain[item])
+        found = queue.first_items(3, 1.5).tolist()
+        assert [plain[item] for item in found] == [plain[item] for item in ordered if plain[item][0] < 1.5][
+            :3
+        ]
         for limit in (-1.0, 0.5):
             assert queue.up_to(limit).tolist() == sorted(i for i, (s, _) in plain.items() if s <= limit)

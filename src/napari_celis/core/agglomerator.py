@@ -122,7 +122,14 @@ class Agglomerator:
     def energy(self) -> float:
         """Energy of the current segmentation."""
         with self._lock:
+            self._state.evaluate_energy()
             return self._state.energy
+
+    @property
+    def energy_change(self) -> float:
+        """How much the energy has changed since the start; known without evaluating it all."""
+        with self._lock:
+            return self._state.energy_change
 
     @property
     def n_segments(self) -> int:
@@ -403,9 +410,9 @@ class Agglomerator:
 
     def _cut(self, action: int) -> Step:
         """Cut an action and write the journal."""
-        before = self._state.energy
+        before = self._state.energy_change
         cut = Cut.do(self._state, action)
-        return self._record("cut", action, self._state.energy - before, cut, joins_segments=False)
+        return self._record("cut", action, self._state.energy_change - before, cut, joins_segments=False)
 
     def _record(
         self, kind: StepKind, action: int, score: float, operation: Operation, *, joins_segments: bool

@@ -150,7 +150,7 @@ def evaluate(
     bad = energies[(energies < low) | (energies > high)]
     if len(bad):
         raise EnergyError(
-            f"The energy model returned {bad[0]:g} for spec {spec_index}, but local energies lie between 0 and "
-            "1. Scale them; nothing was changed."
+            f"The energy model returned {bad[0]:g} for spec {spec_index}, but local energies lie between 0 "
+            "and 1. Scale them; nothing was changed."
         )
     return np.rint(energies * UNITS).astype(np.int64)

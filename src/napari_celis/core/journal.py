@@ -29,7 +29,7 @@ class Step:
     score: float
     """Energy change that the action promised when it was decided; for a cut, the change it brought."""
     energy: float
-    """Energy afterwards."""
+    """Energy afterwards; not a number where a lazy run has not evaluated it."""
     joins_segments: bool
     """Whether two segments became one; false for a merge that only changed local connectivity."""
     n_segments: int

@@ -63,6 +63,11 @@ class ScoreQueue:
         """The lowest score, infinity if there is none."""
         return float(self.arrays.key[self.arrays.heap[0]]) if len(self) else np.inf
 
+    def first_items(self, n: int, limit: float) -> np.ndarray:
+        """List up to `n` items with scores below `limit`, the lowest first, int32."""
+        out, waiting = np.empty(min(n, len(self)), dtype=np.int32), np.empty(n + 2, dtype=np.int32)
+        return out[: kernels.first_items(self.arrays, limit, waiting, out)]
+
     def up_to(self, score: float) -> np.ndarray:
         """List the items with at most this score, int32, ascending."""
         waiting, out = np.empty((2, len(self) + 1), dtype=np.int32)

@@ -39,7 +39,7 @@ class EnergySums:
 
     def is_known(self, items: np.ndarray) -> np.ndarray:
         """Tell whether all energy changes of an item are evaluated, bool (n,)."""
-        is_known: np.ndarray = (self.units[items, :, 3] == 0).all(axis=1)
+        is_known: np.ndarray = (self.units[items, :, 2] == 0).all(axis=1)
         return is_known
 
     def changes(self, items: np.ndarray) -> np.ndarray:
@@ -50,12 +50,11 @@ class EnergySums:
     def bounds(self, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the most that each change can be, float64 (n, specs); equal once evaluated.
 
-        A local energy lies between 0 and 1, so a centre whose energy is known now can lose no more than that
-        and gain no more than what is missing to 1.
+        A local energy lies between 0 and 1, so it changes by 1 at most at every centre that is not evaluated.
         """
         units = self.units[items]
-        lowest = units[:, :, 0] - units[:, :, 2]
-        return lowest * self._scale, (lowest + units[:, :, 3] * int(UNITS)) * self._scale
+        slack = units[:, :, 2] * int(UNITS)
+        return (units[:, :, 0] - slack) * self._scale, (units[:, :, 0] + slack) * self._scale
 
 
 class Ranked(Protocol):

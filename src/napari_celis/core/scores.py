@@ -25,9 +25,9 @@ from napari_celis.core.regions import RegionTable
 from napari_celis.core.segments import ranges
 from napari_celis.core.supervoxels import Supervoxels
 
-N_COLUMNS = 3
-"""What is summed per component pair: energy change, centres that see it, their energy before."""
-N_SHIFTS = 4
+N_COLUMNS = 2
+"""What is summed per component pair: the energy change, and the number of centres that see it."""
+N_SHIFTS = 3
 """What a pair counts in its contact: see `kernels.scores.add_pair`."""
 CENTRES_PER_TASK = 2048
 
@@ -158,25 +158,39 @@ class SpecScores:
         sums: np.ndarray,
         region_energy: np.ndarray,
     ) -> list[SeenRows]:
-        """Score the given regions from scratch.
+        """Score the given regions from scratch; lazy, only count who sees what.
 
         Writes to the slots of these regions in `sums`, which must be zero there, and to `region_energy`, one
         number per given region. Returns what was evaluated: centres, hashes, energies.
         """
+        wanted = collect.COUNTS if self.is_lazy else collect.EVERYTHING
+        seen = self._collect(regions, components, buffers, counters, sums, region_energy, wanted)
+        kernels.spread_initial(self.table.layout, components, regions, buffers.scratch, sums)
+        return seen
+
+    def _collect(
+        self,
+        regions: np.ndarray,
+        components: np.ndarray,
+        buffers: Buffers,
+        counters: Counters,
+        sums: np.ndarray,
+        region_energy: np.ndarray,
+        wanted: int,
+    ) -> list[SeenRows]:
+        """Add up what is wanted of some regions, see `kernels.changes.collect_initial`."""
 
         def advance(place: int, centre: int) -> tuple[int, int]:
             at: tuple[int, int] = collect.collect_initial(
-                self.flat, self.table.layout, self.table.offsets, components, regions, self.is_lazy, place,
-                centre, self.cache.arrays, buffers.rows, buffers.terms, buffers.scratch, buffers.counts,
+                self.flat, self.table.layout, self.table.offsets, components, regions, wanted, place, centre,
+                self.cache.arrays, buffers.rows, buffers.terms, buffers.scratch, buffers.counts,
             )  # fmt: skip
             return at
 
         def add(n_terms: int, energies: np.ndarray) -> None:
             kernels.add_terms(buffers.terms, n_terms, energies, sums, region_energy)
 
-        seen = list(self._batches(advance, len(regions), buffers, counters, add))
-        kernels.spread_initial(self.table.layout, components, regions, buffers.scratch, sums)
-        return seen
+        return list(self._batches(advance, len(regions), buffers, counters, add))
 
     def _batches(
         self,
@@ -284,6 +298,9 @@ class SpecScores:
                 regions, components, self.buffers, self.incremental, self._pending, region_energy
             )
         )
+        if self.is_lazy:
+            change = self._energies(regions, components) - self._energies(regions, self.components)
+            region_energy = self.region_energy[regions] + change
         return components, region_energy
 
     def apply_rebuild(self, regions: np.ndarray, components: np.ndarray, region_energy: np.ndarray) -> Change:
@@ -323,6 +340,20 @@ class SpecScores:
         self.sums[change.effect.slots] = change.sums
         self.known[change.effect.slots] = change.known
         self.components[change.places] = change.components
+
+    def total_energy(self) -> int:
+        """Evaluate every centre as it is and add them up, in units."""
+        everywhere = np.arange(self.table.tiling.n_regions, dtype=np.int64)
+        return sum(self._energies(everywhere, self.components).tolist())
+
+    def _energies(self, regions: np.ndarray, components: np.ndarray) -> np.ndarray:
+        """Evaluate every centre of some regions and add them up per region, in units, int64 (n,)."""
+        energies, nothing = np.zeros(len(regions), dtype=np.int64), np.empty((0, N_COLUMNS), np.int64)
+        counters = self.incremental
+        self._remember(
+            self._collect(regions, components, self.buffers, counters, nothing, energies, collect.BASES)
+        )
+        return energies
 
     def slots_of(self, actions: np.ndarray) -> np.ndarray:
         """List the slots of some actions, int64, ascending."""

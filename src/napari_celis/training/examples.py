@@ -74,8 +74,8 @@ def stream(
     while place < len(regions):
         buffers.counts[:] = 0
         place, centre = kernels.collect_initial(
-            flat, table.layout, table.offsets, components, regions, False, place, centre, nothing_seen,
-            buffers.rows, buffers.terms, buffers.scratch, buffers.counts,
+            flat, table.layout, table.offsets, components, regions, kernels.EVERYTHING, place, centre,
+            nothing_seen, buffers.rows, buffers.terms, buffers.scratch, buffers.counts,
         )  # fmt: skip
         yield _batch(table, buffers, change)
 

@@ -19,6 +19,9 @@ from napari_celis.core.kernels.tables import (
     pair_insert,
 )
 
+EVERYTHING, COUNTS, BASES = 0, 1, 2
+"""What `collect_initial` collects: all energies, only who sees what, or only energies without a change."""
+
 
 @nb.njit(nogil=True, cache=True)
 def load_components(layout, components, region, scratch):
@@ -213,7 +216,7 @@ def emit_union(rows, counts, cache, centre, scratch, group):
 def emit_term(terms, counts, target, base, row, sign):
     """Note that `target` gains (sign = 1) or loses (-1) the energy of `row` minus that of `base`.
 
-    With a row of -1 only the centre is counted, and its energy before.
+    With a row of -1 only the centre is counted.
     """
     n = counts[2]
     terms.target[n] = target
@@ -236,7 +239,7 @@ def collect_initial(
     offsets,
     components,
     regions,
-    is_lazy,
+    wanted,
     begin,
     begin_centre,
     cache,
@@ -247,8 +250,8 @@ def collect_initial(
 ):
     """Collect the terms of every active pair in the given regions, from scratch, until a buffer is full.
 
-    is_lazy : bool       ask for the energies of the centres as they are, and for no change
-    counts  : int64 (4,) rows, missing rows, terms, centres sampled; zeroed by the caller
+    wanted : int         `EVERYTHING`, `COUNTS` or `BASES`
+    counts : int64 (4,)  rows, missing rows, terms, centres sampled; zeroed by the caller
 
     A base energy is a term without a base; its target is the place of the region in `regions`.
     Returns where to go on: place in `regions`, centre within the region.
@@ -265,11 +268,12 @@ def collect_initial(
             centre = first + c
             n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
             counts[3] += 1
-            base = emit_row(rows, counts, cache, centre, scratch.base)
-            emit_term(terms, counts, i, -1, base, 1)
-            for g in range(n_groups):
-                row = np.int64(-1)
-                if not is_lazy:
+            base, row = np.int64(-1), np.int64(-1)
+            if wanted != COUNTS:
+                base = emit_row(rows, counts, cache, centre, scratch.base)
+                emit_term(terms, counts, i, -1, base, 1)
+            for g in range(n_groups if wanted != BASES else 0):
+                if wanted == EVERYTHING:
                     row = emit_union(rows, counts, cache, centre, scratch, g)
                 emit_term(terms, counts, scratch.entry_slot[scratch.group_entry[g]], base, row, 1)
         begin_centre = 0
@@ -326,7 +330,7 @@ def _emit_changes(centre, n_groups, merged, is_lazy, outdated, cache, rows, term
             continue
         if not is_joined and not has_partner and scratch.entry_slot[e] >= 0:
             continue
-        if base < 0:
+        if base < 0 and not is_lazy:
             base = emit_row(rows, counts, cache, centre, scratch.base)
             new_base = base
             if is_joined:

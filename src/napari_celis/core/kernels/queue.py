@@ -96,3 +96,32 @@ def below(queue, key, waiting, out):
                 waiting[n_waiting] = child
                 n_waiting += 1
     return n
+
+
+@nb.njit(nogil=True, cache=True)
+def first_items(queue, limit, waiting, out):
+    """List the first items in order, as long as their keys are below `limit`, and return how many there are.
+
+    waiting : int32 (len(out) + 2,)  working memory
+    out     : int32 (n,)             at most so many
+    """
+    n, n_waiting = 0, 0
+    if queue.size[0] > 0:
+        waiting[0] = 0
+        n_waiting = 1
+    while n < len(out) and n_waiting > 0:
+        best = 0
+        for i in range(1, n_waiting):
+            if _is_before(queue, queue.heap[waiting[i]], queue.heap[waiting[best]]):
+                best = i
+        at = waiting[best]
+        if not queue.key[queue.heap[at]] < limit:
+            break
+        out[n] = queue.heap[at]
+        n += 1
+        waiting[best] = waiting[n_waiting - 1]
+        n_waiting -= 1
+        for child in range(2 * at + 1, min(2 * at + 3, queue.size[0])):
+            waiting[n_waiting] = child
+            n_waiting += 1
+    return n

@@ -12,18 +12,17 @@ def add_terms(terms, n_terms, energies, sums, region_energy):
     """Add energy differences to the leaders of their pairs, base energies to their regions.
 
     energies : int64          units
-    sums     : int64 (S, 3)   energy change, number of centres, energy of these centres before
+    sums     : int64 (S, 2)   energy change, number of centres
     """
     for i in range(n_terms):
         target, base, row = terms.target[i], terms.base[i], terms.row[i]
-        if base < 0:
+        if row < 0:
+            sums[target, 1] += terms.sign[i]
+        elif base < 0:
             region_energy[target] += energies[row]
         else:
-            sign = np.int64(terms.sign[i])
-            if row >= 0:
-                sums[target, 0] += sign * (energies[row] - energies[base])
-            sums[target, 1] += sign
-            sums[target, 2] += sign * energies[base]
+            sums[target, 0] += terms.sign[i] * (energies[row] - energies[base])
+            sums[target, 1] += terms.sign[i]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -50,18 +49,17 @@ def spread_initial(layout, components, regions, scratch, sums):
 
 
 @nb.njit(nogil=True, cache=True)
-def add_pair(change, count, base, is_known, sign, out):
+def add_pair(pair, is_known, sign, out):
     """Add what a pair of components counts in a contact to `out`.
 
-    out : int64 (4,)  energy change as far as it is known, centres; where it is not known, energy of the
-                      centres before, and again centres
+    pair : int64 (2,)  energy change, centres
+    out  : int64 (3,)  energy change as far as it is known, centres, centres where it is not known
     """
-    out[1] += sign * count
+    out[1] += sign * pair[1]
     if is_known:
-        out[0] += sign * change
+        out[0] += sign * pair[0]
     else:
-        out[2] += sign * base
-        out[3] += sign * count
+        out[2] += sign * pair[1]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -87,14 +85,14 @@ def rename_pairs(
 ):
     """Merge k2[i] into k1[i] in region i: join their pairs, add `changes`, and note what was there before.
 
-    changes   : int64 (S, 3)  at the leaders after the merge; zeroed here
+    changes   : int64 (S, 2)  at the leaders after the merge; zeroed here
     outdated  : bool (S,)     leaders after the merge whose energy change is not known any more; cleared here
     slots     : int64 (n,)    slots whose sums changed, written
-    old_sums  : int64 (n, 3)  their sums before, written
+    old_sums  : int64 (n, 2)  their sums before, written
     old_known : bool (n,)     whether they were known, written
     places    : int64 (m,)    places whose component became k1, written
     leaders   : int64 (n,)    leaders of pairs that count differently now, but for the merged one, written
-    shifts    : int64 (n, 4)  how much, as in `add_pair`, zeroed by the caller, written
+    shifts    : int64 (n, 3)  how much, as in `add_pair`, zeroed by the caller, written
     counts    : int64 (3,)    how many slots, places and leaders, zeroed by the caller
     """
     for i in range(len(regions)):
@@ -117,14 +115,12 @@ def rename_pairs(
                 scratch.entry_sums[e, 0] = 0
             scratch.entry_known[e] = is_known
             if not has_partner or e < f:
-                total = scratch.entry_sums[e]
                 out = shifts[counts[2]]
-                add_pair(total[0], total[1], total[2], is_known, 1, out)
-                add_pair(sums[slot, 0], sums[slot, 1], sums[slot, 2], known[slot], -1, out)
+                add_pair(scratch.entry_sums[e], is_known, 1, out)
+                add_pair(sums[slot], known[slot], -1, out)
                 if has_partner:
-                    other = scratch.entry_slot[f]
-                    add_pair(sums[other, 0], sums[other, 1], sums[other, 2], known[other], -1, out)
-                if out[0] != 0 or out[1] != 0 or out[2] != 0 or out[3] != 0:
+                    add_pair(sums[scratch.entry_slot[f]], known[scratch.entry_slot[f]], -1, out)
+                if out[0] != 0 or out[1] != 0 or out[2] != 0:
                     leaders[counts[2]] = leader
                     counts[2] += 1
         scratch.entry_sums[merged, :] = 0
@@ -190,9 +186,9 @@ def list_unknown(layout, components, slots, slot_region, scratch, known, wanted,
 def accept_wanted(layout, components, regions, scratch, wanted, changes, sums, known, leaders, shifts):
     """Let the energy changes of wanted pairs count, and clear `wanted` and `changes`.
 
-    changes : int64 (S, 3)  at the leaders; only the first column matters
+    changes : int64 (S, 2)  at the leaders; only the first column matters
     leaders : int64 (n,)    leaders of the pairs, written
-    shifts  : int64 (n, 4)  by how much they count differently, zeroed by the caller, written
+    shifts  : int64 (n, 3)  by how much they count differently, zeroed by the caller, written
 
     Returns the number of pairs.
     """
@@ -213,9 +209,8 @@ def accept_wanted(layout, components, regions, scratch, wanted, changes, sums, k
         for e in range(n):
             leader = scratch.entry_slot[e]
             if wanted[leader]:
-                count, base = sums[leader, 1], sums[leader, 2]
-                add_pair(changes[leader, 0], count, base, True, 1, shifts[n_pairs])
-                add_pair(np.int64(0), count, base, False, -1, shifts[n_pairs])
+                add_pair(sums[leader], True, 1, shifts[n_pairs])
+                add_pair(sums[leader], False, -1, shifts[n_pairs])
                 leaders[n_pairs] = leader
                 n_pairs += 1
                 wanted[leader] = False
@@ -227,13 +222,12 @@ def accept_wanted(layout, components, regions, scratch, wanted, changes, sums, k
 def sum_slots(actions, action_start, action_slots, sums, known, out):
     """Add up what the slots of each given action count, as in `add_pair`.
 
-    out : int64 (len(actions), 4)
+    out : int64 (len(actions), 3)
     """
     for i in range(len(actions)):
         out[i, :] = 0
         for j in range(action_start[actions[i]], action_start[actions[i] + 1]):
-            slot = action_slots[j]
-            add_pair(sums[slot, 0], sums[slot, 1], sums[slot, 2], known[slot], 1, out[i])
+            add_pair(sums[action_slots[j]], known[action_slots[j]], 1, out[i])
 
 
 @nb.njit(nogil=True, cache=True)
@@ -241,7 +235,7 @@ def add_regions(layout, components, regions, sign, scratch, sums, known, contact
     """Add what the pairs of some regions count to the contacts of their segments, each pair once.
 
     contact_of, is_open : of the segment graph; what lies inside a segment counts nowhere
-    out                 : int64 (A, specs, 4)
+    out                 : int64 (A, specs, 3)
     """
     for i in range(len(regions)):
         _, _, n = enter_pairs(layout, components, regions[i], scratch)
@@ -249,7 +243,7 @@ def add_regions(layout, components, regions, sign, scratch, sums, known, contact
             slot = scratch.entry_slot[e]
             contact = contact_of[layout.slot_action[slot]]
             if is_open[contact]:
-                add_pair(sums[slot, 0], sums[slot, 1], sums[slot, 2], known[slot], sign, out[contact, spec])
+                add_pair(sums[slot], known[slot], sign, out[contact, spec])
 
 
 @nb.njit(nogil=True, cache=True)
@@ -264,7 +258,7 @@ def shift_contacts(leaders, shifts, sign, slot_action, contact_of, is_open, spec
     for i in range(len(leaders)):
         contact = contact_of[slot_action[leaders[i]]]
         if is_open[contact]:
-            for m in range(4):
+            for m in range(out.shape[2]):
                 out[contact, spec, m] += sign * shifts[i, m]
             touched[n] = contact
             n += 1
