@@ -1,8 +1,7 @@
 """Supervoxels that are few and clean: a watershed flooded from the middles of the cells.
 
-The loops are our own (`core/kernels/seeded.py`), compared with scipy and scikit-image doing the same on
-125 × 250 × 250 voxels; docs/watershed.md has the figures. They take less time and a fraction of the memory, and
-the same arithmetic runs for a voxel wherever its block begins, so that blocks agree to the bit.
+The loops are our own (`core/kernels/seeded.py`). On 125 × 250 × 250 voxels scipy and scikit-image take 9.1 s and
+49 bytes per voxel for the same, ours 2.7 s and 19 bytes.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from napari_celis.core.volume import Triple, as_triple
 from napari_celis.core.watershed import WatershedError, as_levels, merge_small
 
 SECTION_RATIO = 3.0
-"""Sections this many times as thick as their pixels are wide are cut one by one: across them, cells move too far
-for a distance to mean anything."""
+"""Sections this many times as thick as their pixels are wide are cut one by one: from one to the next, cells
+move too far for a distance to mean anything."""
 TRUNCATE = 3.0
 """Smoothing looks this many standard deviations far."""
 
@@ -37,7 +36,8 @@ class SeededSettings:
     separation_nm: float = 10.0
     """A seed is the highest distance up to this far along each axis, and at least among its neighbours."""
     smallest_nm: float = 50.0
-    """Edge of a cube, or of a square where sections are cut one by one: supervoxels that hold less are absorbed."""
+    """Supervoxels smaller than a cube with this edge are absorbed; than a square, where sections are cut one by
+    one."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.foreground < 1:
@@ -56,10 +56,10 @@ def seeded_watershed(
 ) -> np.ndarray:
     """Cut a volume into supervoxels that start in the middles of cells.
 
-    Voxels whose faces have a high mean affinity are inside. Where their distance to the nearest voxel outside,
-    smoothed, is highest, a seed lies. From the seeds the volume is flooded, voxels with a high lowest affinity
-    first. What stays small is absorbed across its strongest face. Where sections are much thicker than
-    pixels, all of that happens in each section alone.
+    Voxels whose faces have a high mean affinity are inside. Seeds lie where their distance to the nearest
+    voxel outside, smoothed, is highest. From there the volume is flooded, voxels whose lowest affinity is high
+    first. What stays small is absorbed across its strongest face. Where sections are much thicker than pixels,
+    all of that happens in each section alone.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def seeded_watershed(
             n += int(section.max())
     if not labels.any():
         raise WatershedError(
-            f"No voxel has a mean affinity above `foreground` ({settings.foreground:g}), so there is nothing to "
-            "start supervoxels from. Train the model longer, or cut with `celis watershed --method paper`."
+            f"No voxel has a mean affinity above `foreground` ({settings.foreground:g}), so there is nothing "
+            "to start supervoxels from. Train the model longer, or give supervoxels."
         )
     return labels
 
@@ -117,8 +117,8 @@ def halo_nm(settings: SeededSettings) -> float:
 def _as_size(voxel_size_nm: Sequence[float]) -> Triple:
     if len(voxel_size_nm) != 3 or not all(isfinite(size) and size > 0 for size in voxel_size_nm):
         raise WatershedError(
-            f"`voxel_size_nm` must be three lengths above 0 (z, y, x), got {tuple(voxel_size_nm)}. Give the size "
-            "of a voxel."
+            f"`voxel_size_nm` must be three lengths above 0 (z, y, x), got {tuple(voxel_size_nm)}. "
+            "Give the size of a voxel."
         )
     return as_triple(voxel_size_nm)
 
@@ -180,8 +180,9 @@ def gaussian(sigma: float) -> np.ndarray:
     r = int(TRUNCATE * sigma)
     if r == 0:
         return np.ones(1)
-    weights: np.ndarray = np.exp(-0.5 * (np.arange(-r, r + 1) / sigma) ** 2)
-    return weights / weights.sum()
+    weights = np.exp(-0.5 * (np.arange(-r, r + 1) / sigma) ** 2)
+    normalised: np.ndarray = weights / weights.sum()
+    return normalised
 
 
 def smallest_voxels(shape: Sequence[int], size_nm: Triple, settings: SeededSettings) -> int:
