@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 SUPERVOXELS = "volumes/labels/supervoxels"
 """Where an HDF5 file gets them; the place that other labels default to is the truth's."""
-BYTES_PER_VOXEL = {"paper": 16, "seeded": 24}
-"""What each method takes at its peak besides the affinities: the paper's 5 to 6 on real ones, 14 on pure noise;
-the seeded one 19."""
+BYTES_PER_VOXEL = {"paper": 16, "seeded": 28}
+"""What each method takes at its peak besides the affinities: the paper's 5 to 6 on real ones and 14 on pure
+noise, the seeded one 21."""
 NOTABLE_BACKGROUND = 0.2
 """From this share of background on, say how to get less."""
 
