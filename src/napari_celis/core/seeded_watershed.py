@@ -74,7 +74,7 @@ def seeded_watershed(
     Returns
     -------
     labels : ndarray of int32, shape (Z, Y, X)
-        Supervoxels 1, 2, … in the order of their first voxels; 0 only in sections where all voxels look alike.
+        Supervoxels 1, 2, … in the order of their first voxels; 0 only in sections that are alike all over.
 
     Raises
     ------
