@@ -1,6 +1,8 @@
 import json
+import re
 import subprocess
 import sys
+from dataclasses import asdict
 
 import h5py
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.testing import assert_array_equal
 from typer.testing import CliRunner
 
 from napari_celis.cli import app
+from napari_celis.core.seeded_watershed import SeededSettings, seeded_watershed
 from napari_celis.core.watershed import WatershedError, WatershedSettings, watershed
 from napari_celis.io.affinities import Affinities, write_affinities
 from napari_celis.io.volumes import open_volume
@@ -39,6 +42,7 @@ def test_supervoxels_keep_voxel_size_and_offset(tmp_path, affinities, name):
     assert volume.offset_nm == pytest.approx(OFFSET)
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert figures["supervoxels"] == 2
+    assert figures["method"] == "paper"
     assert figures["settings"] == {"low": 0.95, "high": 0.95, "merge": 0.5, "size": 1000}
     assert "2 supervoxels" in result.stdout
 
@@ -49,6 +53,37 @@ def test_options_reach_the_watershed(tmp_path, affinities):
     assert result.exit_code == 0, result.output
     expected = watershed(affinities.data, WatershedSettings(0.97, 0.99, 0.9, 5))
     assert_array_equal(open_volume(tmp_path / "sv.npy").read(), expected)
+
+
+def test_seeds_know_the_voxel_size(tmp_path, affinities):
+    path = write_affinities(affinities, tmp_path / "a.h5")
+    options = "--method", "seeded", "--foreground", 0.6, "--separation", 8
+    result = run(path, "-o", tmp_path / "sv.npy", *options, "--json", tmp_path / "figures.json")
+    assert result.exit_code == 0, result.output
+    settings = SeededSettings(foreground=0.6, separation_nm=8.0)
+    expected = seeded_watershed(affinities.data, SIZE, settings)
+    assert_array_equal(open_volume(tmp_path / "sv.npy").read(), expected)
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert (figures["method"], figures["supervoxels"]) == ("seeded", expected.max())
+    assert figures["settings"] == asdict(settings)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--method", "seeded", "--low", 0.5, "--size", 3),
+            "--low, --size: not an option of --method seeded",
+        ),
+        (("--foreground", 0.5), "--foreground: not an option of --method paper. .* --method seeded"),
+        (("--method", "seeded", "--foreground", "nan"), "`foreground` must be"),
+        (("--method", "seeded", "--separation", "inf"), "`separation_nm` must be"),
+    ],
+)
+def test_options_that_do_not_fit_the_method(tmp_path, options, message):
+    result = run(tmp_path / "missing.h5", "-o", tmp_path / "sv.npy", *options)
+    assert isinstance(result.exception, WatershedError)
+    assert re.search(message, str(result.exception))
 
 
 def test_truth_beside_the_affinities_survives(tmp_path, affinities):

@@ -13,6 +13,7 @@ from models.small import small_forest
 from napari_celis.core.contact_features import DECISIVE, N_CONTACT_FEATURES
 from napari_celis.core.descriptors import paper_specs
 from napari_celis.core.errors import ModelError
+from napari_celis.core.seeded_watershed import SeededSettings
 from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.checkpoint import KEY, CelisModel, load_model, save_model
@@ -40,6 +41,7 @@ def model():
         classifier=classifier(len(DECISIVE) + len(specs)),
         policy="learned",
         turns=4,
+        supervoxels=SeededSettings(foreground=0.6, separation_nm=25.0),
         figures={"validation_auc": {"pairwise9": [0.5, 0.75]}},
         attribution="Nobody, CC0",
     )
@@ -67,6 +69,7 @@ def test_everything_comes_back(model, path):
     assert again.thresholds == model.thresholds
     assert again.policies == ("energy", "learned")
     assert again.figures == model.figures
+    assert again.supervoxels == model.supervoxels
     assert (again.attribution, again.turns) == ("Nobody, CC0", 4)
 
 
@@ -97,12 +100,21 @@ def rewrite(path, change):
         (lambda d: d["specs"][0].update(box_zyx=[3, 3, 3]), "outside the box"),
         (lambda d: d["specs"][0]["energy"].update(hidden=9), "damaged"),
         (lambda d: d["affinity"].update(preset="resnet"), "resnet"),
+        (lambda d: d["supervoxels"].update(foreground=2.0), "`foreground` must be"),
+        (lambda d: d["supervoxels"].update(reach_nm="far"), "damaged"),
+        (lambda d: d["supervoxels"].update(magic=1.0), "damaged"),
+        (lambda d: d.update(supervoxels=None), "damaged"),
     ],
 )
 def test_descriptions_that_do_not_fit(path, change, message):
     rewrite(path, change)
     with pytest.raises(ModelError, match=message):
         load_model(path)
+
+
+def test_files_from_before_the_settings_of_supervoxels(path):
+    rewrite(path, lambda d: d.pop("supervoxels"))
+    assert load_model(path).supervoxels == SeededSettings()
 
 
 def test_a_policy_that_looks_at_other_features(model, tmp_path):

@@ -19,7 +19,7 @@ def refuse(monkeypatch, truth, supervoxels, match):
         yield
 
     monkeypatch.setattr(pipeline, "cross_fitted_affinities", affinities)
-    monkeypatch.setattr(pipeline, "supervoxels_of", lambda _: supervoxels)
+    monkeypatch.setattr(pipeline, "seeded_watershed", lambda *_: supervoxels)
     image = np.random.default_rng(0).integers(0, 255, SHAPE, dtype=np.uint8)
     with pytest.raises(TrainingError, match=match) as refused:
         list(train_model(image, truth, None, (10.0, 10.0, 10.0), TrainSettings(minutes=0.01)))

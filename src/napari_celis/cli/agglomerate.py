@@ -72,7 +72,7 @@ def agglomerate(
         labels = read_labels(label_volume)
     affinities = affinities_for(loaded, read_image(volume))
     if labels is None:
-        labels = supervoxels_of(affinities)
+        labels = supervoxels_of(loaded, affinities, volume.voxel_size_nm)
     chosen = loaded.policy if policy is None else policy.value
     stop_at = loaded.thresholds[chosen] if threshold is None else threshold
     with (

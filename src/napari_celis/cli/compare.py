@@ -135,7 +135,10 @@ def _problem(model: CelisModel, names: _Volumes, title: str, any_voxel_size: boo
         affinities = read_affinities(names.affinities).data
     else:
         affinities = affinities_for(model, grey, f"affinities of the {title} image")
-    labels = read_labels(volumes["supervoxels"]) if names.supervoxels else supervoxels_of(affinities)
+    if names.supervoxels is not None:
+        labels = read_labels(volumes["supervoxels"])
+    else:
+        labels = supervoxels_of(model, affinities, volumes["image"].voxel_size_nm)
     return Problem.from_labels(labels, affinities, truth=truth, image=grey)
 
 

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, write_json
 
+if TYPE_CHECKING:
+    from napari_celis.core.seeded_watershed import SeededSettings
+    from napari_celis.core.watershed import WatershedSettings
+
 SUPERVOXELS = "volumes/labels/supervoxels"
 """Where an HDF5 file gets them; the place that other labels default to is the truth's."""
-BYTES_PER_VOXEL = 16
-"""What the watershed takes at its peak besides the affinities: 5 to 6 on real ones, 14 on pure noise."""
+BYTES_PER_VOXEL = {"paper": 16, "seeded": 28}
+"""What each method takes at its peak besides the affinities: the paper's 5 to 6 on real ones and 14 on pure
+noise, the seeded one 21."""
 NOTABLE_BACKGROUND = 0.2
 """From this share of background on, say how to get less."""
+
+
+class Method(StrEnum):
+    """Ways to cut."""
+
+    paper = "paper"
+    seeded = "seeded"
 
 
 @app.command()
@@ -27,16 +40,39 @@ def watershed(
         str,
         typer.Option("--output", "-o", metavar="OUT", help="Supervoxels: .zarr, .h5[:dataset], .tif, .npy …"),
     ],
-    low: Annotated[float, typer.Option(metavar="T", help="Cut edges below this affinity (T_l).")] = 0.95,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="From the middles of cells (seeded), or as in the CELIS paper, by four thresholds."
+        ),
+    ] = Method.paper,
+    low: Annotated[
+        float | None, typer.Option(metavar="T", help="paper: cut edges below this affinity (T_l); 0.95.")
+    ] = None,
     high: Annotated[
-        float, typer.Option(metavar="T", help="Never cut edges from this affinity on (T_h).")
-    ] = 0.95,
+        float | None,
+        typer.Option(metavar="T", help="paper: never cut edges from this affinity on (T_h); 0.95."),
+    ] = None,
     merge: Annotated[
-        float, typer.Option(metavar="T", help="Merge small segments across affinities from this on (T_e).")
-    ] = 0.5,
+        float | None,
+        typer.Option(
+            metavar="T", help="paper: merge small segments across affinities from this on (T_e); 0.5."
+        ),
+    ] = None,
     size: Annotated[
-        int, typer.Option(metavar="N", help="A segment of fewer voxels is small (T_s); 0 merges none.")
-    ] = 1000,
+        int | None,
+        typer.Option(
+            metavar="N", help="paper: a segment of fewer voxels is small (T_s), 0 merges none; 1000."
+        ),
+    ] = None,
+    foreground: Annotated[
+        float | None,
+        typer.Option(metavar="T", help="seeded: a voxel is inside above this mean affinity; 0.7."),
+    ] = None,
+    separation: Annotated[
+        float | None,
+        typer.Option(metavar="NM", help="seeded: a seed is the highest up to this far, in nm; 10."),
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Turn affinities into supervoxels: watershed, then merging of small segments."""
@@ -46,22 +82,31 @@ def watershed(
     from tqdm import tqdm
 
     from napari_celis.core import watershed as core
+    from napari_celis.core.seeded_watershed import SeededSettings, seeded_watershed
     from napari_celis.core.volume import Volume
     from napari_celis.io.affinities import read_affinities
     from napari_celis.io.memory import require_memory
     from napari_celis.io.volumes import write_volume
 
-    settings = core.WatershedSettings(low, high, merge, size)
+    settings = _settings(
+        method,
+        {"low": low, "high": high, "merge": merge, "size": size},
+        {"foreground": foreground, "separation": separation},
+    )
     target = _with_dataset(output)
     read = read_affinities(affinities)
-    require_memory(read.data[0].size * BYTES_PER_VOXEL, f"supervoxels for {read.name}")
+    require_memory(read.data[0].size * BYTES_PER_VOXEL[method.value], f"supervoxels for {read.name}")
     started = time.perf_counter()
-    labels = core.watershed(read.data, settings)
+    if isinstance(settings, SeededSettings):
+        labels = seeded_watershed(read.data, read.voxel_size_nm, settings)
+    else:
+        labels = core.watershed(read.data, settings)
     seconds = time.perf_counter() - started
     n_supervoxels, n_background = int(labels.max()), int((labels == 0).sum())
-    if n_supervoxels == 0:
+    if isinstance(settings, core.WatershedSettings) and n_supervoxels == 0:
         raise core.WatershedError(
-            f"No affinity in {read.name} reaches --low {low:g}, so every voxel would be background. Lower it."
+            f"No affinity in {read.name} reaches --low {settings.low:g}, so every voxel would be background. "
+            "Lower it."
         )
     volume = Volume(labels, read.voxel_size_nm, read.offset_nm, name="supervoxels")
     with tqdm(desc="Writing", unit="voxel", unit_scale=True, file=sys.stderr, disable=None, delay=2) as bar:
@@ -73,11 +118,36 @@ def watershed(
         path = write_volume(volume, target, kind="labels", progress=show)
     share = n_background / labels.size
     typer.echo(f"{target}: {n_supervoxels:,} supervoxels, {share:.1%} background, in {seconds:.1f} s")
-    if share >= NOTABLE_BACKGROUND:
+    if method is Method.paper and share >= NOTABLE_BACKGROUND:
         typer.echo("  a lower --low leaves less background, and --low 0 none")
     figures = {"path": str(path), "shape": list(labels.shape), "voxel_size_nm": list(read.voxel_size_nm)}
     counts = {"supervoxels": n_supervoxels, "background_voxels": n_background}
-    write_json(json, {**figures, **counts, "settings": asdict(settings), "seconds": seconds})
+    write_json(
+        json, {**figures, **counts, "method": method.value, "settings": asdict(settings), "seconds": seconds}
+    )
+
+
+def _settings(
+    method: Method, paper: dict[str, float | None], seeded: dict[str, float | None]
+) -> WatershedSettings | SeededSettings:
+    """Make the settings of a method, and refuse options of the other one."""
+    from napari_celis.core.seeded_watershed import SeededSettings
+    from napari_celis.core.watershed import WatershedError, WatershedSettings
+
+    own, other = (paper, seeded) if method is Method.paper else (seeded, paper)
+    foreign = [f"--{name}" for name, value in other.items() if value is not None]
+    if foreign:
+        wanted = Method.seeded if method is Method.paper else Method.paper
+        raise WatershedError(
+            f"{', '.join(foreign)}: not an option of --method {method.value}. Leave out, or give --method "
+            f"{wanted.value}."
+        )
+    given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+    if method is Method.paper:
+        return WatershedSettings(**given)
+    if "separation" in given:
+        given["separation_nm"] = given.pop("separation")
+    return SeededSettings(**given)
 
 
 def _with_dataset(output: str) -> str:

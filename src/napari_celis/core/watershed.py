@@ -77,14 +77,14 @@ def watershed(affinities: np.ndarray, settings: WatershedSettings | None = None)
         For another shape or type, and for values that are no affinities.
     """
     settings = settings or WatershedSettings()
-    levels = _as_levels(affinities)
+    levels = as_levels(affinities)
     labels = _find_basins(levels, _level(levels, settings.low), _level(levels, settings.high))
     if settings.size > 0:
-        _merge_small(levels, labels, _level(levels, settings.merge), settings.size)
+        merge_small(levels, labels, _level(levels, settings.merge), settings.size)
     return labels
 
 
-def _as_levels(affinities: np.ndarray) -> np.ndarray:
+def as_levels(affinities: np.ndarray) -> np.ndarray:
     """Check affinities and turn them into integers that sort like them, without a copy where possible."""
     if affinities.ndim != 4 or affinities.shape[0] != 3:
         raise AffinitiesError(
@@ -151,7 +151,7 @@ def _find_basins(levels: np.ndarray, low: int, high: int) -> np.ndarray:
     return labels
 
 
-def _merge_small(levels: np.ndarray, labels: np.ndarray, lowest: int, limit: int) -> None:
+def merge_small(levels: np.ndarray, labels: np.ndarray, lowest: int, limit: int) -> None:
     """Merge basins in place; takes eight bytes per face that may matter.
 
     The paper sorts pairs of basins by their strongest face. Taking all faces in that order is the same: once

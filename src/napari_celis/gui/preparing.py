@@ -13,7 +13,7 @@ from napari_celis.baselines.judge import overlaps_of
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError, CelisError, NotEnoughMemoryError, ShapeMismatchError
-from napari_celis.core.kernels import adjacency, changes, watershed
+from napari_celis.core.kernels import adjacency, changes, seeded
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume, count_voxels, format_shape, require_label_type
 from napari_celis.evaluation.contingency import contingency_table
@@ -166,8 +166,8 @@ def prepare(chosen: Chosen, report: Report, *, only_supervoxels: bool = False) -
     affinities = chosen.affinities if chosen.affinities is not None else _affinities(chosen, report)
     made, counted = None, chosen.counted
     if chosen.supervoxels is None or only_supervoxels:
-        report(_stage("watershed", watershed), 0.0)
-        made = supervoxels_of(affinities)
+        report(_stage("watershed", seeded), 0.0)
+        made = supervoxels_of(chosen.model, affinities, chosen.image.voxel_size_nm)
         counted = _counted(made, report)
     elif counted is None:
         counted = count(chosen.supervoxels, report)

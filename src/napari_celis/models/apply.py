@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -16,9 +16,9 @@ from napari_celis.core.errors import ModelError
 from napari_celis.core.parallel import Pool
 from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.core.regions import tile
+from napari_celis.core.seeded_watershed import seeded_watershed
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Triple
-from napari_celis.core.watershed import WatershedSettings, watershed
 from napari_celis.models.checkpoint import CelisModel, PolicyName
 from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
@@ -45,9 +45,19 @@ def affinities_of(
     return predict_turned(net, image, model.turns, progress=progress)
 
 
-def supervoxels_of(affinities: np.ndarray) -> np.ndarray:
-    """Make a dense oversegmentation: watershed without a lower threshold, so that no voxel is background."""
-    return watershed(affinities, WatershedSettings(low=0.0)).astype(np.uint64)
+def supervoxels_of(model: CelisModel, affinities: np.ndarray, voxel_size_nm: Sequence[float]) -> np.ndarray:
+    """Make an oversegmentation with the model's settings, uint64 (Z, Y, X); see `seeded_watershed`.
+
+    Parameters
+    ----------
+    model : CelisModel
+        Says how fine.
+    affinities : ndarray of float or uint8, shape (3, Z, Y, X)
+        From `affinities_of`.
+    voxel_size_nm : sequence of float
+        Voxel size of the volume along z, y, x.
+    """
+    return seeded_watershed(affinities, voxel_size_nm, model.supervoxels).astype(np.uint64)
 
 
 def energy_of(

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from napari_celis.core.contact_features import DECISIVE, N_CONTACT_FEATURES
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.errors import CelisError, ModelError
+from napari_celis.core.seeded_watershed import SeededSettings
 from napari_celis.core.volume import Triple, as_triple
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
@@ -55,6 +56,8 @@ class CelisModel:
     """Symmetries of the image over which affinities are averaged, as they were in training."""
     layout_grid: int = LAYOUT_GRID
     """Points per axis of the grid on which the interior probability around a centre is a feature."""
+    supervoxels: SeededSettings = field(default_factory=SeededSettings)
+    """How supervoxels are made from the affinities of this model; files without it get the defaults."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """What training measured, plain numbers and lists."""
     attribution: str = ""
@@ -121,6 +124,7 @@ def _describe(model: CelisModel) -> dict[str, Any]:
         "has_classifier": model.classifier is not None,
         "turns": model.turns,
         "layout_grid": model.layout_grid,
+        "supervoxels": asdict(model.supervoxels),
         "figures": dict(model.figures),
         "attribution": model.attribution,
     }
@@ -205,6 +209,7 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisMode
         policy=described["policy"],
         turns=int(described["turns"]),
         layout_grid=int(described["layout_grid"]),
+        supervoxels=SeededSettings(**described.get("supervoxels", {})),
         figures=dict(described["figures"]),
         attribution=str(described["attribution"]),
     )

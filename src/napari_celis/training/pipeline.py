@@ -18,11 +18,11 @@ import numpy as np
 from napari_celis import __version__
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.presets import Preset, preset_specs
+from napari_celis.core.seeded_watershed import SeededSettings, seeded_watershed
 from napari_celis.core.turns import choose_turns
 from napari_celis.core.volume import Triple, as_labels, as_triple, require_same_shape
 from napari_celis.models.affinity_base import NEIGHBOURS
 from napari_celis.models.affinity_base import Preset as AffinityPreset
-from napari_celis.models.apply import supervoxels_of
 from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
 from napari_celis.models.features import LAYOUT_GRID
@@ -49,6 +49,8 @@ merges of large bodies; the odds follow all examples, and carry over better."""
 FULL_MINUTES = 10.0
 """With less time than this, each slab is looked at in one orientation only."""
 TURNS = 4
+SUPERVOXELS = SeededSettings()
+"""How supervoxels are made where none are given, here and later by the model."""
 STATE_SHARES = ((0.0, 0.9), (0.5, 1.0), (0.25, 0.75), (0.0, 0.95))
 """Per orientation: how far along the expert's way the states lie from which examples are drawn."""
 
@@ -144,7 +146,7 @@ def train_model(
     affinities = yield from within(run.affinities(image, truth, bounds), 0.0, 2 / 3 * AFFINITY_SHARE)
     labels = supervoxels
     if labels is None:
-        labels = supervoxels_of(affinities)
+        labels = seeded_watershed(affinities, run.voxel_size_nm, SUPERVOXELS).astype(np.uint64)
         for part in bounds:
             require_both_kinds(labels[part], truth[part])
     slabs = tuple(Slab(labels[part], truth[part], affinities[:, part]) for part in bounds)
@@ -171,6 +173,7 @@ def train_model(
         voxel_size_nm=run.voxel_size_nm,
         turns=AVERAGED_TURNS,
         layout_grid=LAYOUT_GRID,
+        supervoxels=SUPERVOXELS,
         policy="learned",
         figures=figures,
         attribution=attribution,
