@@ -76,9 +76,7 @@ def main() -> None:
     thresholds = {name: method.fit(fitted) for name, method in methods.items()}
     for recording, change in RECORDINGS.items():
         slab = change(judged)
-        problem = Problem.from_labels(
-            slab.supervoxels, affinities_of(model, slab.image), truth=slab.truth, image=slab.image
-        )
+        problem = Problem.from_labels(slab.supervoxels, affinities_of(model, slab.image), truth=slab.truth)
         judge = Judge(slab.truth, 2)
         for name, method in methods.items():
             threshold = thresholds[name]

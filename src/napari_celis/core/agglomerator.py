@@ -35,6 +35,8 @@ class Agglomerator:
         The descriptors whose energies are summed.
     energy : Energy
         The model; see `napari_celis.core.energy`.
+    actions : ActionTable, optional
+        Those between the supervoxels, if they are known already.
     policy : Policy or EnergyPolicy, optional
         Orders merges of segments by their whole contact; see `napari_celis.core.policy` and
         `napari_celis.core.contact_sums`. Without one, as in the paper, every action goes by the energy change
@@ -58,6 +60,7 @@ class Agglomerator:
         specs: Sequence[DescriptorSpec],
         energy: Energy,
         *,
+        actions: ActionTable | None = None,
         policy: Policy | EnergyPolicy | None = None,
         merges: Iterable[tuple[int, int]] = (),
         threads: int | None = None,
@@ -71,7 +74,7 @@ class Agglomerator:
         if len(set(names)) < len(names):
             raise SpecError(f"Every descriptor spec needs a name of its own, got {', '.join(names)}.")
         self.supervoxels = supervoxels
-        self.actions = ActionTable.from_supervoxels(supervoxels)
+        self.actions = ActionTable.from_supervoxels(supervoxels) if actions is None else actions
         self.journal = Journal()
         self._lock = threading.RLock()
         order = list(dict.fromkeys(self._find_action(u, v) for u, v in merges))
