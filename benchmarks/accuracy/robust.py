@@ -68,7 +68,6 @@ def main() -> None:
         block.supervoxels,
         np.load(arguments.model.with_suffix(".npy")),
         truth=block.truth,
-        image=block.image,
     )
     methods, _ = baseline_methods(ForestSettings())
     methods |= {f"celis_{policy}": Celis(model, policy) for policy in model.policies}

@@ -30,6 +30,7 @@ __all__ = [
     "Affinities",
     "AffinityVolume",
     "affinities_format",
+    "list_affinities",
     "open_affinities",
     "read_affinities",
     "write_affinities",
@@ -117,6 +118,15 @@ def affinities_format(target: Target) -> Format:
             f"{target.path} cannot hold affinities with their offsets. Choose a name in .h5 or .zarr."
         )
     return wanted
+
+
+def list_affinities(path: str | os.PathLike[str]) -> list[str]:
+    """List what may be affinities in a file, as `path[:dataset]`: all arrays with four axes."""
+    split = split_target(path)
+    if detect_format(split) not in _OPENERS:
+        return []
+    found = [info for info in list_datasets(split.path) if len(info.shape) == 4]
+    return [display_name(split.path, info.name or None) for info in found]
 
 
 def _choose(path: Path, dataset: str | None) -> DatasetInfo:

@@ -66,7 +66,7 @@ def check(choice: Choice) -> None:
         # An image whose file says nothing could have any voxel size, whatever its labels say.
         own = choice.image.voxel_size_nm if choice.image is not None else choice.voxel_size_nm
         require_voxel_size(choice.model, own)
-    require_memory(bytes_needed(choice), _named(choice), "Agglomerating")
+    require_room(choice)
 
 
 def check_volumes(choice: Choice) -> None:
@@ -82,10 +82,12 @@ def check_volumes(choice: Choice) -> None:
     _require_same_place(choice.places)
 
 
-def _named(choice: Choice) -> str:
-    """Name what the work is about: the first volume."""
+def require_room(choice: Choice) -> None:
+    """Refuse a volume that does not fit into memory; without a model, one whose supervoxels do not."""
     place = next(iter(choice.places.values()))
-    return f"“{place.name}” ({format_shape(place.shape)} voxels)"
+    require_memory(
+        bytes_needed(choice), f"“{place.name}” ({format_shape(place.shape)} voxels)", "Agglomerating"
+    )
 
 
 def _require_same_place(places: dict[str, Place]) -> None:

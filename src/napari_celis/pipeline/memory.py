@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 FIXED = 60e6
 """Compiled loops, threads, and what else does not depend on the volume."""
-TILE_SHARE = 0.95
+TILE_SHARE = 0.85
 """What a tile of the network takes of the most that it may."""
-PREDICTING = 36
+PREDICTING = 48
 """Bytes per voxel: the sum of affinities, those of one turn, and their way back."""
 MAKING = 55
 """Bytes per voxel that cutting a volume into supervoxels takes at most."""
@@ -30,9 +30,10 @@ INDEXING = 45
 """Bytes per voxel for counting supervoxels and their contacts."""
 FEATURES = 30
 """Bytes per voxel beside the features themselves while they are collected."""
-PER_CENTRE = 600
-"""Bytes per centre of regions, changes and remembered energies with all scores present."""
-LAZY_PER_CENTRE = 600
+GIVEN_CENTRE, MADE_CENTRE = 600, 1000
+"""Bytes per centre of regions, changes and remembered energies with all scores present. Supervoxels that are
+made are finer than those people give, so more contacts lie around a centre."""
+LAZY_CENTRE = 1000
 """The same where scores are only computed when a decision depends on them."""
 TRAINING = 1200
 """Bytes per voxel that a training takes, as measured on 125 × 250 × 250 voxels and rounded up."""
@@ -61,7 +62,8 @@ def bytes_needed(choice: Choice) -> int:
             n * _feature_bytes(model, spec) for n, spec in zip(n_centres, model.specs, strict=True)
         )
         held = n_voxels * (affinities + DENSE + (LABELS if made else 0)) + features
-        per_centre = LAZY_PER_CENTRE if choice.is_lazy else PER_CENTRE
+        all_scores = MADE_CENTRE if made else GIVEN_CENTRE
+        per_centre = LAZY_CENTRE if choice.is_lazy else all_scores
         stages += [held + n_voxels * FEATURES, held + sum(n_centres) * per_centre]
     return int(FIXED + max(stages))
 
