@@ -49,9 +49,10 @@ def measure_peers(data: PeerData) -> dict[str, Any]:
         whose thresholds and trees come from the other two thirds. `watershed_vs_waterz`: time for the basins
         of the whole volume, divided by that of waterz.
     """
-    volumes = {"image": data.image, "supervoxels": data.supervoxels, "truth": data.truth}
     choice = Choice(
-        **{role: Volume(array, name=role) for role, array in volumes.items()},
+        Volume(data.image, name="image"),
+        Volume(data.supervoxels, name="supervoxels"),
+        Volume(data.truth, name="truth"),
         model=data.model,
         any_voxel_size=True,
     )

@@ -19,7 +19,7 @@ from napari_celis.core.volume import (
 from napari_celis.core.watershed import AffinitiesError, require_probabilities
 from napari_celis.io.memory import require_memory
 from napari_celis.pipeline.choice import UNKNOWN_SIZE, Atoms, Choice, Place
-from napari_celis.pipeline.memory import bytes_needed
+from napari_celis.pipeline.memory import bytes_needed, scoring_bytes
 
 if TYPE_CHECKING:
     from napari_celis.models.checkpoint import CelisModel, PolicyName
@@ -59,9 +59,8 @@ def check(choice: Choice) -> None:
         )
     if choice.model is None:
         raise IncompleteError("There is no model yet. Choose a bundled one or a file on the tab Data.")
-    policy = choice.policy or choice.model.policy
-    require_policy(choice.model, policy)
-    require_threshold(choice.model.thresholds[policy] if choice.threshold is None else choice.threshold)
+    require_policy(choice.model, choice.known_policy)
+    require_threshold(choice.stop_at)
     if not choice.any_voxel_size:
         # An image whose file says nothing could have any voxel size, whatever its labels say.
         own = choice.image.voxel_size_nm if choice.image is not None else choice.voxel_size_nm
@@ -88,6 +87,12 @@ def require_room(choice: Choice) -> None:
     require_memory(
         bytes_needed(choice), f"“{place.name}” ({format_shape(place.shape)} voxels)", "Agglomerating"
     )
+
+
+def require_room_for_scores(choice: Choice, atoms: Atoms) -> None:
+    """Refuse supervoxels with more contacts than memory has room for, once they are counted."""
+    needed = scoring_bytes(choice.known_model, choice.shape, atoms.n_actions, is_lazy=choice.is_lazy)
+    require_memory(needed, f"{atoms.n_actions:,} contacts of supervoxels", "Scoring")
 
 
 def _require_same_place(places: dict[str, Place]) -> None:

@@ -69,6 +69,22 @@ class Choice:
     """Those of the same `supervoxels`, from an earlier time."""
 
     @property
+    def known_model(self) -> CelisModel:
+        """The model; whoever checked the choice knows that there is one."""
+        assert self.model is not None
+        return self.model
+
+    @property
+    def known_policy(self) -> PolicyName:
+        """The policy that was chosen, or that of the model."""
+        return self.policy or self.known_model.policy
+
+    @property
+    def stop_at(self) -> float:
+        """The threshold that was chosen, or that of the model."""
+        return self.known_model.thresholds[self.known_policy] if self.threshold is None else self.threshold
+
+    @property
     def volumes(self) -> dict[str, Volume]:
         """Image and labels that were chosen, by role."""
         roles = {"image": self.image, "supervoxels": self.supervoxels, "truth": self.truth}
@@ -80,7 +96,9 @@ class Choice:
         given = self.affinities
         places = {
             "image": _place_of(self.image),
-            "affinities": given and Place(given.name, given.shape, given.voxel_size_nm, given.offset_nm),
+            "affinities": None
+            if given is None
+            else Place(given.name, given.shape, given.voxel_size_nm, given.offset_nm),
             "supervoxels": _place_of(self.supervoxels),
             "truth": _place_of(self.truth),
         }

@@ -30,11 +30,13 @@ INDEXING = 45
 """Bytes per voxel for counting supervoxels and their contacts."""
 FEATURES = 30
 """Bytes per voxel beside the features themselves while they are collected."""
-GIVEN_CENTRE, MADE_CENTRE = 600, 1000
-"""Bytes per centre of regions, changes and remembered energies with all scores present. Supervoxels that are
-made are finer than those people give, so more contacts lie around a centre."""
-LAZY_CENTRE = 1000
+CENTRE, ACTION = 600, 5000
+"""Bytes per centre and per action of regions, changes and remembered energies with all scores present."""
+LAZY_CENTRE, LAZY_ACTION = 600, 5000
 """The same where scores are only computed when a decision depends on them."""
+GIVEN_DENSITY, MADE_DENSITY = 0.003, 0.024
+"""Actions per voxel as long as nobody has counted them: supervoxels that are made are finer than those people
+give."""
 TRAINING = 1200
 """Bytes per voxel that a training takes, as measured on 125 × 250 × 250 voxels and rounded up."""
 DENSE, LABELS = 4, 8
@@ -47,25 +49,32 @@ def bytes_needed(choice: Choice) -> int:
     It depends on the voxels, on whether affinities and supervoxels are given or made, on the centres and
     features of the model's specs, and on whether all scores are wanted.
     """
-    n_voxels, model = count_voxels(choice.shape), choice.model
-    given = choice.affinities
-    affinities = 3 * (1 if given is not None and np.dtype(given.data.dtype) == np.uint8 else 4)
+    n_voxels, model, given = count_voxels(choice.shape), choice.model, choice.affinities
+    stored = np.dtype(np.float32 if given is None else given.data.dtype)
+    affinities = 3 * (1 if stored == np.uint8 else 4)
     made = choice.supervoxels is None
     stages = [n_voxels * (affinities + (MAKING if made else LABELS)), n_voxels * (affinities + INDEXING)]
     if given is not None:
-        stages.append(n_voxels * (affinities + np.dtype(given.data.dtype).itemsize))
+        stages.append(n_voxels * (affinities + stored.itemsize))
     elif model is not None and choice.image is not None:
         stages.append(prediction_bytes(model, choice.shape, choice.image.dtype.itemsize))
     if model is not None:
-        n_centres = [_count_centres(choice.shape, spec) for spec in model.specs]
-        features = sum(
-            n * _feature_bytes(model, spec) for n, spec in zip(n_centres, model.specs, strict=True)
-        )
-        held = n_voxels * (affinities + DENSE + (LABELS if made else 0)) + features
-        all_scores = MADE_CENTRE if made else GIVEN_CENTRE
-        per_centre = LAZY_CENTRE if choice.is_lazy else all_scores
-        stages += [held + n_voxels * FEATURES, held + sum(n_centres) * per_centre]
+        density = MADE_DENSITY if made else GIVEN_DENSITY
+        n_actions = round(density * n_voxels) if choice.atoms is None else choice.atoms.n_actions
+        held = n_voxels * (affinities + DENSE + (LABELS if made else 0))
+        stages.append(held + scoring_bytes(model, choice.shape, n_actions, is_lazy=choice.is_lazy))
     return int(FIXED + max(stages))
+
+
+def scoring_bytes(
+    model: CelisModel, shape: tuple[int, int, int], n_actions: int, *, is_lazy: bool = False
+) -> int:
+    """Estimate what features, first scores and a run take beside affinities and supervoxels."""
+    n_centres = [_count_centres(shape, spec) for spec in model.specs]
+    features = sum(n * _feature_bytes(model, spec) for n, spec in zip(n_centres, model.specs, strict=True))
+    per_centre, per_action = (LAZY_CENTRE, LAZY_ACTION) if is_lazy else (CENTRE, ACTION)
+    scores = sum(n_centres) * per_centre + n_actions * per_action
+    return features + max(count_voxels(shape) * FEATURES, scores)
 
 
 def prediction_bytes(model: CelisModel, shape: tuple[int, int, int], itemsize: int = 1) -> int:

@@ -15,7 +15,13 @@ from napari_celis.core.volume import Volume
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.overlaps import Overlaps, overlaps_of
 from napari_celis.io.volumes import read_image, read_labels
-from napari_celis.pipeline.checks import called, check, checked_affinities, require_actions
+from napari_celis.pipeline.checks import (
+    called,
+    check,
+    checked_affinities,
+    require_actions,
+    require_room_for_scores,
+)
 from napari_celis.pipeline.choice import Atoms, Choice
 from napari_celis.pipeline.stages import Report, Say, silent, stage
 
@@ -69,29 +75,25 @@ def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) 
     inputs = prepare_inputs(choice, report, say=say)
     atoms = inputs.atoms
     require_actions(atoms)
+    require_room_for_scores(choice, atoms)
     scoring = stage("first scores", changes)
     report(scoring, 0.0)
     overlaps = None if choice.truth is None else _overlaps(atoms.supervoxels, choice.truth)
-    policy = choice.policy or choice.model.policy
     agglomerator = agglomerator_of(
-        choice.model,
+        choice.known_model,
         atoms.supervoxels,
         inputs.affinities,
         actions=atoms.actions,
-        policy=policy,
+        policy=choice.known_policy,
         progress=lambda share: report(scoring, share),
     )
-    threshold = choice.model.thresholds[policy] if choice.threshold is None else choice.threshold
-    return Prepared(inputs, agglomerator, overlaps, policy, threshold)
+    return Prepared(inputs, agglomerator, overlaps, choice.known_policy, choice.stop_at)
 
 
 def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None = None) -> Inputs:
     """Do the first part of `prepare`: affinities, and supervoxels with the contacts between them."""
     check(choice)
-    affinities = choice.known_affinities
-    if affinities is None:
-        read = _read_affinities if choice.affinities is not None else _compute_affinities
-        affinities = read(choice, report, say)
+    affinities = _affinities(choice, report, say)
     if choice.supervoxels is not None:
         atoms = choice.atoms or read_atoms(choice.supervoxels, report)
         return Inputs(affinities, atoms, None)
@@ -113,23 +115,22 @@ def _index(labels: np.ndarray, report: Report) -> Atoms:
     return Atoms(supervoxels, ActionTable.from_supervoxels(supervoxels))
 
 
-def _read_affinities(choice: Choice, report: Report, say: Say | None) -> np.ndarray:
-    """Read affinities that were made elsewhere."""
-    report("reading affinities", 0.0)
-    name = called("affinities", choice.affinities.name)
-    read = replace(choice.affinities, name=name).read().data
-    return checked_affinities(read, choice.shape, name)
-
-
-def _compute_affinities(choice: Choice, report: Report, say: Say | None) -> np.ndarray:
-    """Compute affinities with the network of the model."""
+def _affinities(choice: Choice, report: Report, say: Say | None) -> np.ndarray:
+    """Take affinities that are known, read those of another network, or compute them with the model's."""
+    if choice.known_affinities is not None:
+        return choice.known_affinities
+    if choice.affinities is not None:
+        report("reading affinities", 0.0)
+        named = replace(choice.affinities, name=called("affinities", choice.affinities.name))
+        return checked_affinities(named.read().data, choice.shape, named.name)
     from napari_celis.models import apply
 
+    assert choice.image is not None
     report("reading image", 0.0)
     image = read_image(_named("image", choice.image))
     report("affinities", 0.0)
     return apply.affinities_of(
-        choice.model, image, progress=lambda done, total: report("affinities", done / total), say=say
+        choice.known_model, image, progress=lambda done, total: report("affinities", done / total), say=say
     )
 
 
