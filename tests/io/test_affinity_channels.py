@@ -19,9 +19,8 @@ FAR = [(0, 6, 0), (0, 0, -6), (-2, 0, 0), (0, 3, 3), (0, 18, 0)]
 def layouts(draw):
     """Nearest neighbours in one or both directions, and others between them."""
     signs = draw(st.lists(st.sampled_from([(1,), (-1,), (1, -1)]), min_size=3, max_size=3))
-    near = [
-        tuple(sign * step for step in ours) for ours, own in zip(OFFSETS, signs, strict=True) for sign in own
-    ]
+    pairs = [(ours, sign) for ours, own in zip(OFFSETS, signs, strict=True) for sign in own]
+    near = [tuple(sign * step for step in ours) for ours, sign in pairs]
     return draw(st.permutations(near + draw(st.lists(st.sampled_from(FAR), max_size=4))))
 
 

@@ -8,6 +8,7 @@ from napari_celis.core.errors import AmbiguousDatasetError, CelisError
 from napari_celis.gui.chosen_data import may_be_affinities
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.affinities import list_affinities, open_affinities
+from napari_celis.io.targets import split_target
 
 BY_MODEL = "by the model"
 FROM_FILE, FROM_FOLDER = "From a file…", "From a folder (Zarr)…"
@@ -36,7 +37,7 @@ class AffinitiesChoice(QComboBox):
         if isinstance(chosen, str) and chosen not in self._targets:
             self._targets.append(chosen)
         items = [(BY_MODEL, None), *((layer.name, layer) for layer in layers)]
-        items += [(target.replace("\\", "/").rsplit("/", 1)[-1], target) for target in self._targets]
+        items += [(_short(target), target) for target in self._targets]
         self.clear()
         for text, what in [*items, (FROM_FILE, FROM_FILE), (FROM_FOLDER, FROM_FOLDER)]:
             self.addItem(text, what)
@@ -83,3 +84,9 @@ class AffinitiesChoice(QComboBox):
         if path:
             self.choose_target(path)
         self.refresh()
+
+
+def _short(target: str) -> str:
+    """Name an array in a file without the folders before it."""
+    split = split_target(target)
+    return split.path.name + (f":{split.dataset}" if split.dataset else "")

@@ -71,7 +71,9 @@ def scoring_bytes(
 ) -> int:
     """Estimate what features, first scores and a run take beside affinities and supervoxels."""
     n_centres = [_count_centres(shape, spec) for spec in model.specs]
-    features = sum(n * _feature_bytes(model, spec) for n, spec in zip(n_centres, model.specs, strict=True))
+    # Two bytes per point of the layout, one per pair.
+    sizes = [2 * net.settings.n_features + net.settings.n_bits for net in model.energies]
+    features = sum(n * size for n, size in zip(n_centres, sizes, strict=True))
     per_centre, per_action = (LAZY_CENTRE, LAZY_ACTION) if is_lazy else (CENTRE, ACTION)
     scores = sum(n_centres) * per_centre + n_actions * per_action
     return features + max(count_voxels(shape) * FEATURES, scores)
@@ -95,8 +97,3 @@ def _count_centres(shape: Sequence[int], spec: DescriptorSpec) -> int:
         max(0, -(-(size - box + 1) // stride))
         for size, box, stride in zip(shape, spec.box_zyx, spec.stride_zyx, strict=True)
     )
-
-
-def _feature_bytes(model: CelisModel, spec: DescriptorSpec) -> int:
-    """Bytes that the image features of one centre take: two per point of the grid, one per pair."""
-    return 2 * model.layout_grid**3 + spec.n_bits
