@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import h5py
+import numpy as np
 import platformdirs
 import pytest
 from napari.components import ViewerModel
@@ -30,11 +31,9 @@ def name_of(folder, role):
     return f"{folder}/{role}.h5:data"
 
 
-def agglomerate(case: Case, folder):
-    """Write files and run `celis agglomerate`."""
-    words = ["agglomerate", "-o", str(folder / "out.zarr"), "--json", str(folder / "out.json")]
-    words += ["--model", str(save_model(small_model(), folder / "model.safetensors"))]
-    words += ["--threshold", str(case.threshold)]
+def write(case: Case, folder) -> list[str]:
+    """Write the volumes of a case, and return the options that name them."""
+    words = []
     for role in ROLES:
         given = getattr(case, role)
         if given is not None:
@@ -44,12 +43,39 @@ def agglomerate(case: Case, folder):
                 if given.offsets is not None:
                     dataset.attrs["offsets"] = given.offsets
             words += [f"--{role}", name_of(folder, role)]
-    return CliRunner().invoke(app, words)
+    return words
+
+
+def agglomerate(case: Case, folder):
+    """Write files and run `celis agglomerate`."""
+    words = ["agglomerate", "-o", str(folder / "out.zarr"), "--json", str(folder / "out.json")]
+    words += ["--model", str(save_model(small_model(), folder / "model.safetensors"))]
+    words += ["--threshold", str(case.threshold)]
+    return CliRunner().invoke(app, [*words, *write(case, folder)])
 
 
 def on_the_command_line(case: Case, folder, qtbot) -> str:
     """Return what the command says; nothing may be written."""
     result = agglomerate(case, folder)
+    assert not list(folder.glob("out*"))
+    assert isinstance(result.exception, CelisError)
+    return str(result.exception)
+
+
+def in_a_comparison(case: Case, folder, qtbot) -> str:
+    """Tune on a volume that is fine, judge on the spoiled one, and return what `celis compare` says."""
+    words = ["compare", "--json", str(folder / "out.json"), *write(case, folder)]
+    words += ["--model", str(save_model(small_model(), folder / "model.safetensors"))]
+    (folder / "train").mkdir()
+    train = write(good_case(), folder / "train")
+    words += [word.replace("--", "--train-") for word in train]
+    for option, place in (("--truth", case.image), ("--train-truth", good_case().image)):
+        path = folder / f"{option.strip('-')}.h5"
+        with h5py.File(path, "w") as file:
+            dataset = file.create_dataset("data", data=np.ones(SHAPE, np.uint64))
+            dataset.attrs.update(resolution=place.voxel_size_nm, offset=place.offset_nm)
+        words += [option, f"{path}:data"]
+    result = CliRunner().invoke(app, words)
     assert not list(folder.glob("out*"))
     assert isinstance(result.exception, CelisError)
     return str(result.exception)
@@ -82,9 +108,15 @@ def as_layer(role, given, folder):
     return Image(given.data, name=name_of(folder, role), metadata=metadata, **place)
 
 
-@pytest.mark.parametrize("caller", [on_the_command_line, in_the_panel])
+NOT_IN_A_COMPARISON = ("threshold is not a number", "threshold is infinite", "contacts without affinities")
+"""Mistakes that the options of `celis compare` leave no room for."""
+
+
+@pytest.mark.parametrize("caller", [on_the_command_line, in_a_comparison, in_the_panel])
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_gets_its_sentence(mistake, caller, tmp_path, qtbot, monkeypatch):
+    if caller is in_a_comparison and mistake in NOT_IN_A_COMPARISON:
+        return
     monkeypatch.setattr(platformdirs, "user_state_path", lambda *names, **options: tmp_path / "state")
     case = MISTAKES[mistake].spoil(good_case())
     monkeypatch.setattr(memory, "available_bytes", lambda: case.free_bytes)

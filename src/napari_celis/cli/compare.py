@@ -86,8 +86,8 @@ def compare(
         "test": _Volumes(image, truth, supervoxels, affinities),
     }
     choices = {title: _choice(loaded, volumes, any_voxel_size) for title, volumes in names.items()}
-    for choice in choices.values():
-        check(choice)
+    for title in ("test", "training"):
+        check(choices[title])
     needed = sum(bytes_needed(choice) for choice in choices.values())
     require_memory(needed, f"{image} and {train_image}", "Comparing on")
     train, test = (_problem(choice, title) for title, choice in choices.items())
@@ -140,11 +140,13 @@ def _problem(choice: Choice, title: str) -> Problem:
     from napari_celis.baselines.problem import Problem
     from napari_celis.cli.progress import stage_bars
     from napari_celis.io.volumes import read_labels
+    from napari_celis.pipeline.checks import require_actions
     from napari_celis.pipeline.recipe import prepare_inputs
 
     assert choice.truth is not None
     with stage_bars(f"{title} volume: ") as report:
         inputs = prepare_inputs(choice, report, say=say)
+    require_actions(inputs.atoms)
     return Problem.from_inputs(inputs, read_labels(choice.truth))
 
 
