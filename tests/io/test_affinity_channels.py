@@ -59,7 +59,7 @@ def test_volara_calls_them_neighborhood(tmp_path):
         str(tmp_path / "a.zarr"),
         data=stored,
         zarr_format=2,
-        attributes={"neighborhood": neighborhood, "voxel_size": [40, 4, 4], "offset": [40, 0, 0]},
+        attributes={"neighborhood": neighborhood, "voxel_size": [1, 40, 4, 4], "offset": [40, 0, 0]},
     )
     read = read_affinities(tmp_path / "a.zarr")
     assert_array_equal(read.data, nearest_affinities(stored, neighborhood))

@@ -78,8 +78,9 @@ def open_affinities(target: str | os.PathLike[str]) -> AffinityVolume:
     name = display_name(split.path, info.name or None)
     with reading(name):
         array, attributes = _OPENERS[stored_as](split.path, info.name)
-    size = voxel_size_from(attributes.get("resolution", attributes.get("voxel_size")), name, "resolution")
-    offset = offset_from(attributes.get("offset"), name, "offset")
+    resolution = _of_space(attributes.get("resolution", attributes.get("voxel_size")))
+    size = voxel_size_from(resolution, name, "resolution")
+    offset = offset_from(_of_space(attributes.get("offset")), name, "offset")
     offsets = attributes.get("offsets", attributes.get("neighborhood"))
     # An npy file has no attributes; what ours carry behind the voxels is in the listing.
     return AffinityVolume(array, offsets, size or info.voxel_size_nm, offset or info.offset_nm, name)
@@ -150,6 +151,13 @@ def _choose(path: Path, dataset: str | None) -> DatasetInfo:
             "`celis predict`."
         )
     return four[0]
+
+
+def _of_space(values: Any) -> Any:
+    """Leave out what some tools say about the axis of channels."""
+    return (
+        values[1:] if isinstance(values, (list, tuple, np.ndarray)) and np.shape(values) == (4,) else values
+    )
 
 
 def _open_hdf5(path: Path, dataset: str) -> tuple[Any, dict[str, Any]]:
