@@ -17,6 +17,7 @@ from napari_celis.core.volume import (
     require_voxels,
 )
 from napari_celis.core.watershed import AffinitiesError, require_probabilities
+from napari_celis.io.affinity_channels import require_channels
 from napari_celis.io.memory import require_memory
 from napari_celis.pipeline.choice import UNKNOWN_SIZE, Atoms, Choice, Place
 from napari_celis.pipeline.memory import bytes_needed, scoring_bytes
@@ -171,6 +172,7 @@ def checked_affinities(affinities: np.ndarray, shape: tuple[int, ...], name: str
     name : str
         What messages call them.
     """
+    require_channels(affinities.shape, affinities.dtype, name)
     if affinities.shape != (3, *shape):
         raise AffinitiesError(
             f"{name} has shape {format_shape(affinities.shape)}, but the supervoxels need "
@@ -178,9 +180,5 @@ def checked_affinities(affinities: np.ndarray, shape: tuple[int, ...], name: str
         )
     if affinities.dtype == np.uint8:
         return np.ascontiguousarray(affinities)
-    if affinities.dtype.kind != "f":
-        raise AffinitiesError(
-            f"{name} holds {affinities.dtype} values, but floats from 0 to 1 or uint8 were expected."
-        )
     require_probabilities(affinities, name)
     return np.ascontiguousarray(affinities, dtype=np.float32)
