@@ -56,7 +56,7 @@ def bytes_needed(choice: Choice) -> int:
     stages = [n_voxels * (affinities + (MAKING if made else LABELS)), n_voxels * (affinities + INDEXING)]
     if given is not None:
         stages.append(n_voxels * (affinities + stored.itemsize))
-    elif model is not None and choice.image is not None:
+    elif model is not None and choice.image is not None and choice.known_affinities is None:
         stages.append(prediction_bytes(model, choice.shape, choice.image.dtype.itemsize))
     if model is not None:
         density = MADE_DENSITY if made else GIVEN_DENSITY
