@@ -68,7 +68,6 @@ def main() -> None:
         block.supervoxels,
         np.load(arguments.model.with_suffix(".npy")),
         truth=block.truth,
-        image=block.image,
     )
     methods, _ = baseline_methods(ForestSettings())
     methods |= {f"celis_{policy}": Celis(model, policy) for policy in model.policies}
@@ -76,9 +75,7 @@ def main() -> None:
     thresholds = {name: method.fit(fitted) for name, method in methods.items()}
     for recording, change in RECORDINGS.items():
         slab = change(judged)
-        problem = Problem.from_labels(
-            slab.supervoxels, affinities_of(model, slab.image), truth=slab.truth, image=slab.image
-        )
+        problem = Problem.from_labels(slab.supervoxels, affinities_of(model, slab.image), truth=slab.truth)
         judge = Judge(slab.truth, 2)
         for name, method in methods.items():
             threshold = thresholds[name]

@@ -56,10 +56,8 @@ def train(block: Block, volume: AnnotatedVolume, settings: TrainSettings, path: 
 def judge(model: CelisModel, path: Path, block: Block, judged: Block, seed: int) -> dict[str, dict[str, Any]]:
     """Run every method on a slab that nothing was fitted or tuned on."""
     train_affinities = np.load(path.with_suffix(".npy"))
-    fitted = Problem.from_labels(block.supervoxels, train_affinities, truth=block.truth, image=block.image)
-    test = Problem.from_labels(
-        judged.supervoxels, affinities_of(model, judged.image), truth=judged.truth, image=judged.image
-    )
+    fitted = Problem.from_labels(block.supervoxels, train_affinities, truth=block.truth)
+    test = Problem.from_labels(judged.supervoxels, affinities_of(model, judged.image), truth=judged.truth)
     methods, _ = baseline_methods(ForestSettings(seed=seed))
     methods |= {f"celis_{policy}": Celis(model, policy) for policy in model.policies}
     return compare(fitted, test, methods, report=lambda name, _: print(name, file=sys.stderr))

@@ -28,9 +28,7 @@ def phantoms():
         rng = np.random.default_rng(seed)
         affinities = affinities_like(phantom.truth, rng, noise=0.25)
         supervoxels = watershed(affinities, WatershedSettings(low=0.0, high=0.999, size=30))
-        problems.append(
-            Problem.from_labels(supervoxels, affinities, truth=phantom.truth, image=phantom.image)
-        )
+        problems.append(Problem.from_labels(supervoxels, affinities, truth=phantom.truth))
     return problems
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napari_celis.baselines.judge import overlaps_of
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.metrics import score
+from napari_celis.evaluation.overlaps import overlaps_of
 from napari_celis.evaluation.running_errors import RunningErrors
 
 

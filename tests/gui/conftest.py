@@ -16,7 +16,8 @@ from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume
 from napari_celis.gui.layers import KINDS, volume_to_layer
 from napari_celis.gui.workspace import Workspace
-from napari_celis.models.apply import affinities_of, agglomerator_of
+from napari_celis.models.apply import affinities_of
+from napari_celis.pipeline.agglomeration import agglomerator_of
 
 SHAPE = (12, 20, 20)
 VOXEL_NM = (10.0, 10.0, 10.0)

@@ -8,13 +8,13 @@ from napari.layers import Image, Labels
 
 from gui.conftest import SHAPE, add
 from models.small import small_model
-from napari_celis.gui import preparing
 from napari_celis.gui.layers import KINDS
+from napari_celis.io import memory
 
 
 def test_nothing_chosen_is_a_hint(workspace):
     assert not workspace.check()
-    assert workspace.problem[0].startswith("There is no image yet.")
+    assert workspace.problem[0].startswith("There is no image yet, and there are no affinities.")
     assert workspace.problem[1] == ""
 
 
@@ -35,17 +35,17 @@ BAD = {
     "floats": (
         "supervoxels",
         Image(np.ones(SHAPE)),
-        "The supervoxels layer “Image” holds float64 values, but labels must be integers",
+        "The supervoxels volume “Image” holds float64 values, but labels must be integers",
     ),
     "shape": (
         "supervoxels",
         Labels(np.ones((3, 4, 5), np.uint8)),
-        "The supervoxels layer “Labels” has the shape 3 × 4 × 5",
+        "The supervoxels volume “Labels” has the shape 3 × 4 × 5",
     ),
     "scale": (
         "truth",
         Labels(np.ones(SHAPE, np.uint8), scale=(40, 4, 4)),
-        "The truth layer “Labels” has voxels of 40 × 4 × 4 nm, but the image layer “image” has",
+        "The truth volume “Labels” has voxels of 40 × 4 × 4 nm, but the image volume “image” has",
     ),
     "place": (
         "truth",
@@ -75,17 +75,17 @@ def test_data_that_cannot_be_used_is_explained(workspace, case):
 def test_model_of_another_voxel_size_is_refused_until_allowed(workspace):
     add(workspace.viewer, "image", voxel_size_nm=(40.0, 4.0, 4.0))
     workspace.use_model(small_model())
-    assert "tick “Use the model anyway”" in workspace.problem[0]
+    assert "with “Use the model anyway”" in workspace.problem[0]
     workspace.allow_any_voxel_size(True)
     assert workspace.problem == ("", "")
     assert "--any-voxel-size" in workspace.command()
 
 
 def test_volume_larger_than_memory_is_refused_with_the_gigabytes(workspace, monkeypatch):
-    monkeypatch.setattr(preparing, "available_bytes", lambda: 100_000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
     add(workspace.viewer, *KINDS)
     workspace.use_model(small_model())
-    assert "needs about 0.000288 GB of memory, but 0.0001 GB are free" in workspace.problem[0]
+    assert "GB of memory, but 0.0001 GB are free" in workspace.problem[0]
     assert "celis convert --resample" in workspace.problem[0]
     workspace.prepare()
     assert not workspace.is_busy

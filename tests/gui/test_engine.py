@@ -11,10 +11,10 @@ from qtpy.QtCore import QThread
 from qtpy.QtWidgets import QApplication
 
 from gui.conftest import small_agglomerator, small_volumes
-from napari_celis.baselines.judge import overlaps_of
 from napari_celis.core.errors import ActionError
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.metrics import score
+from napari_celis.evaluation.overlaps import overlaps_of
 from napari_celis.gui.engine import Engine
 
 FIRST = 1 << 33

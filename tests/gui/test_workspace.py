@@ -12,11 +12,11 @@ from qtpy.QtCore import QTimer
 from gui.conftest import SHAPE, add
 from models.small import small_model
 from napari_celis.core.kernels import adjacency, changes, watershed
-from napari_celis.gui import preparing
 from napari_celis.gui.layers import KINDS
 from napari_celis.gui.workspace import Workspace
 from napari_celis.models import apply
 from napari_celis.models.checkpoint import save_model
+from napari_celis.pipeline import stages as recipe_stages
 
 
 def wait_until_free(qtbot, workspace):
@@ -151,7 +151,7 @@ def test_torch_error_while_preparing_reaches_the_user(qtbot, workspace, monkeypa
 def test_preparing_can_be_cancelled(qtbot, workspace, monkeypatch):
     is_open, stages = threading.Event(), []
 
-    def slow(model, image, progress):
+    def slow(model, image, progress, say):
         is_open.wait(20)
         progress(1, 2)
         pytest.fail("went on after it was cancelled")
@@ -185,7 +185,7 @@ def test_model_is_loaded_from_a_file_and_a_bad_one_explained(qtbot, workspace, t
 
 def test_first_run_says_that_it_compiles(qtbot, workspace, monkeypatch):
     stages = []
-    monkeypatch.setattr(preparing, "are_compiled", lambda kernels: False)
+    monkeypatch.setattr(recipe_stages, "are_compiled", lambda kernels: False)
     workspace.preparing.connect(lambda stage, share: stages.append(stage))
     prepared(qtbot, workspace)
     workspace.make_supervoxels()
@@ -194,7 +194,7 @@ def test_first_run_says_that_it_compiles(qtbot, workspace, monkeypatch):
         assert f"{stage} (compiling, first run only)" in stages
     monkeypatch.undo()
     for kernels in (adjacency, changes, watershed):
-        assert preparing.are_compiled(kernels)
+        assert recipe_stages.are_compiled(kernels)
 
 
 def test_layers_removed_or_edited_in_mid_run_stop_nothing(qtbot, workspace):

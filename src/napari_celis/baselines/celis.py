@@ -6,8 +6,8 @@ import numpy as np
 
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy
-from napari_celis.models.apply import agglomerator_of
 from napari_celis.models.checkpoint import CelisModel, PolicyName
+from napari_celis.pipeline.agglomeration import agglomerator_of
 
 HIGHEST_SCORE: dict[PolicyName, float] = {"energy": 256.0, "learned": 6.0}
 """Runs go on up to these scores, well beyond any sensible threshold, for the sake of the curve."""
@@ -28,7 +28,11 @@ class Celis:
     def sweep(self, problem: Problem) -> Hierarchy:
         """Agglomerate greedily and keep every step."""
         with agglomerator_of(
-            self.model, problem.supervoxels, problem.affinities, policy=self.policy
+            self.model,
+            problem.supervoxels,
+            problem.affinities,
+            actions=problem.actions,
+            policy=self.policy,
         ) as agglomerator:
             steps = list(agglomerator.steps(HIGHEST_SCORE[self.policy]))
         return Hierarchy(

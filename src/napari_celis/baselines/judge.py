@@ -11,7 +11,7 @@ import numpy as np
 
 from napari_celis.evaluation.contingency import ContingencyTable, contingency_table
 from napari_celis.evaluation.metrics import ignore_boundary, score
-from napari_celis.evaluation.overlaps import Overlaps, RunningOverlaps
+from napari_celis.evaluation.overlaps import RunningOverlaps, overlaps_of
 
 ALL, INSIDE = "all", "ignore_boundary"
 """The two sets of voxels."""
@@ -75,13 +75,6 @@ def _figures(table: ContingencyTable) -> dict[str, float]:
     """Read the figures off one table."""
     scores = score(table)
     return {name: float(getattr(scores, name)) for name in FIGURES}
-
-
-def overlaps_of(table: ContingencyTable, n_supervoxels: int) -> Overlaps:
-    """Turn a table of dense supervoxel indices into the rows that `RunningOverlaps` starts from."""
-    rows = table.segment_ids[table.segment_indices].astype(np.int64)
-    start = np.searchsorted(rows, np.arange(n_supervoxels + 2)).astype(np.int64)
-    return Overlaps(start, table.truth_indices, table.counts.astype(np.float64))
 
 
 def errors_along(table: ContingencyTable, n_supervoxels: int, pairs: np.ndarray) -> Errors:

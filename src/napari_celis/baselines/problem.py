@@ -14,8 +14,9 @@ from napari_celis.core.contacts import ContactStatistics, measure_contacts
 from napari_celis.core.errors import TrainingError
 from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.core.volume import as_labels, format_shape, require_same_shape
-from napari_celis.core.watershed import AffinitiesError
+from napari_celis.core.volume import as_labels, require_same_shape
+from napari_celis.pipeline.checks import checked_affinities
+from napari_celis.pipeline.recipe import Inputs
 
 SMALLEST_SLAB = 8
 """Sections that a part of the training volume must have to say anything about agglomeration."""
@@ -31,17 +32,10 @@ class Problem:
     """Affinity of every voxel with its neighbour at −z, −y, −x: (3, Z, Y, X), float32 or uint8."""
     truth: np.ndarray | None = None
     """True labels (Z, Y, X); 0 is unlabelled."""
-    image: np.ndarray | None = None
-    """Grey values (Z, Y, X), for methods that look at them."""
 
     @classmethod
     def from_labels(
-        cls,
-        supervoxels: np.ndarray,
-        affinities: np.ndarray,
-        *,
-        truth: np.ndarray | None = None,
-        image: np.ndarray | None = None,
+        cls, supervoxels: np.ndarray, affinities: np.ndarray, *, truth: np.ndarray | None = None
     ) -> Problem:
         """Index supervoxels and check that everything shows the same voxels.
 
@@ -51,21 +45,23 @@ class Problem:
             Labels; 0 is background.
         affinities : ndarray of float or uint8, shape (3, Z, Y, X)
             From 0 to 1, or from 0 to 255 as uint8.
-        truth, image : ndarray, shape (Z, Y, X), optional
-            True labels and grey values.
+        truth : ndarray of integers, shape (Z, Y, X), optional
+            True labels.
         """
-        others = {"truth": truth, "image": image}
-        require_same_shape(
-            supervoxels=supervoxels, **{name: array for name, array in others.items() if array is not None}
-        )
+        if truth is not None:
+            require_same_shape(supervoxels=supervoxels, truth=truth)
         indexed = Supervoxels.from_labels(supervoxels)
         return cls(
             indexed,
             ActionTable.from_supervoxels(indexed),
-            _checked_affinities(affinities, supervoxels.shape),
+            checked_affinities(affinities, supervoxels.shape, "`affinities`"),
             None if truth is None else as_labels(truth, "`truth`"),
-            image,
         )
+
+    @classmethod
+    def from_inputs(cls, inputs: Inputs, truth: np.ndarray | None = None) -> Problem:
+        """Take what the recipe prepared, and the truth of the same voxels."""
+        return cls(inputs.atoms.supervoxels, inputs.atoms.actions, inputs.affinities, truth)
 
     @cached_property
     def contacts(self) -> ContactStatistics:
@@ -110,7 +106,6 @@ class Problem:
             self.supervoxels.dense[z],
             self.affinities[:, z],
             truth=None if self.truth is None else self.truth[z],
-            image=None if self.image is None else self.image[z],
         )
 
 
@@ -134,26 +129,3 @@ def require_separable(problem: Problem, name: str) -> None:
             f"No two supervoxels touch in the volume of {name}, so nothing can be merged. "
             "Check that background does not separate all of them."
         )
-
-
-def _checked_affinities(affinities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Refuse anything but three channels of probabilities."""
-    if affinities.shape != (3, *shape):
-        raise AffinitiesError(
-            f"`affinities` has shape {format_shape(affinities.shape)}, but the supervoxels need "
-            f"{format_shape((3, *shape))}: the neighbours at −z, −y, −x of every voxel."
-        )
-    if affinities.dtype == np.uint8:
-        return np.ascontiguousarray(affinities)
-    if affinities.dtype.kind != "f":
-        raise AffinitiesError(
-            f"`affinities` holds {affinities.dtype} values, but floats from 0 to 1 or uint8 were expected."
-        )
-    for axis in range(3):
-        used = np.moveaxis(affinities[axis], axis, 0)[1:]
-        if used.size and not (used.min() >= 0 and used.max() <= 1):
-            raise AffinitiesError(
-                f"`affinities` runs from {used.min():g} to {used.max():g} in channel {axis}, but affinities "
-                "lie between 0 and 1. Scale them, and replace NaN."
-            )
-    return np.ascontiguousarray(affinities, dtype=np.float32)

@@ -14,9 +14,13 @@ from napari_celis.baselines.forest import ForestAgglomeration
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, Method
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.volume import Volume
 from napari_celis.core.watershed import WatershedSettings, watershed
-from napari_celis.models.apply import affinities_of, energy_of, policy_of
+from napari_celis.models.apply import energy_of
 from napari_celis.models.checkpoint import CelisModel
+from napari_celis.pipeline.agglomeration import policy_of
+from napari_celis.pipeline.choice import Choice
+from napari_celis.pipeline.recipe import prepare_inputs
 
 JUDGED_SHARE, GAP = 1 / 3, 5
 """The last sections are judged on; the gap before them belongs to neither part."""
@@ -45,7 +49,14 @@ def measure_peers(data: PeerData) -> dict[str, Any]:
         whose thresholds and trees come from the other two thirds. `watershed_vs_waterz`: time for the basins
         of the whole volume, divided by that of waterz.
     """
-    affinities = affinities_of(data.model, data.image)
+    choice = Choice(
+        Volume(data.image, name="image"),
+        Volume(data.supervoxels, name="supervoxels"),
+        Volume(data.truth, name="truth"),
+        model=data.model,
+        any_voxel_size=True,
+    )
+    affinities = prepare_inputs(choice).affinities
     begin = round(len(data.image) * (1 - JUDGED_SHARE))
     train, test = (
         Problem.from_labels(data.supervoxels[z], affinities[:, z], truth=data.truth[z])
@@ -73,9 +84,10 @@ def measure_peers(data: PeerData) -> dict[str, Any]:
 def _seconds_of_celis(model: CelisModel, problem: Problem) -> float:
     """Time first scores and a run to the model's threshold."""
     energy = energy_of(model, problem.affinities)
-    policy = policy_of(model, model.policy, problem.supervoxels, problem.affinities)
+    supervoxels, actions = problem.supervoxels, problem.actions
+    policy = policy_of(model, model.policy, supervoxels, actions, problem.affinities)
     begin = time.perf_counter()
-    with Agglomerator(problem.supervoxels, model.specs, energy, policy=policy) as agglomerator:
+    with Agglomerator(supervoxels, model.specs, energy, actions=actions, policy=policy) as agglomerator:
         for _ in agglomerator.steps(model.threshold):
             pass
     return time.perf_counter() - begin

@@ -10,15 +10,12 @@ import typer
 from napari_celis.cli.app import app
 from napari_celis.cli.options import (
     AnyVoxelSizeOption,
-    ImageOption,
     JsonOption,
     ModelOption,
     SupervoxelsOption,
-    affinities_for,
-    open_for_model,
-    require_memory_for,
     require_outputs,
     require_target,
+    say,
     write_json,
 )
 
@@ -35,10 +32,16 @@ class Policy(StrEnum):
 
 @app.command()
 def agglomerate(
-    image: ImageOption,
     model: ModelOption,
     output: Annotated[str, typer.Option("--output", "-o", metavar="SEG", help="Segmentation to write.")],
+    image: Annotated[
+        str | None, typer.Option(metavar="V", help="Image; not needed where affinities are given.")
+    ] = None,
     supervoxels: SupervoxelsOption = None,
+    affinities: Annotated[
+        str | None,
+        typer.Option(metavar="V", help="Affinities of any network, to use instead of the model's."),
+    ] = None,
     threshold: Annotated[
         float | None, typer.Option(metavar="T", help="Stop at this score; the model's own by default.")
     ] = None,
@@ -51,44 +54,34 @@ def agglomerate(
     """Merge supervoxels greedily by energy, and write the segmentation."""
     import time
 
-    from napari_celis.cli.progress import bar
-    from napari_celis.core.errors import ModelError
-    from napari_celis.core.supervoxels import Supervoxels
+    from napari_celis.cli.progress import stage_bars
     from napari_celis.core.volume import Volume
-    from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape, write_volume
-    from napari_celis.models.apply import agglomerator_of, supervoxels_of
+    from napari_celis.io.affinities import open_affinities
+    from napari_celis.io.volumes import open_volume, write_volume
+    from napari_celis.models.checkpoint import load_model
+    from napari_celis.pipeline.choice import Choice
+    from napari_celis.pipeline.recipe import prepare
 
     require_target(output)
     require_outputs(json)
-    loaded, volume = open_for_model(image, model, any_voxel_size)
-    if policy is not None and policy.value not in loaded.policies:
-        raise ModelError(f"{model} knows only the policy {', '.join(loaded.policies)}.")
-    require_memory_for("Agglomerating", volume)
+    choice = Choice(
+        image=None if image is None else open_volume(image),
+        supervoxels=None if supervoxels is None else open_volume(supervoxels),
+        affinities=None if affinities is None else open_affinities(affinities),
+        model=load_model(model),
+        policy=None if policy is None else policy.value,
+        threshold=threshold,
+        any_voxel_size=any_voxel_size,
+        is_lazy=True,
+    )
     begin = time.monotonic()
-    labels = None
-    if supervoxels is not None:
-        label_volume = open_volume(supervoxels)
-        require_same_shape(image=volume, supervoxels=label_volume)
-        labels = read_labels(label_volume)
-    affinities = affinities_for(loaded, read_image(volume))
-    if labels is None:
-        labels = supervoxels_of(loaded, affinities, volume.voxel_size_nm)
-    chosen = loaded.policy if policy is None else policy.value
-    stop_at = loaded.thresholds[chosen] if threshold is None else threshold
-    with (
-        bar("first scores") as progress,
-        agglomerator_of(
-            loaded,
-            Supervoxels.from_labels(labels),
-            affinities,
-            policy=chosen,
-            progress=lambda share: progress(round(100 * share), 100),
-        ) as agglomerator,
-    ):
-        figures = {"policy": chosen, **_run(agglomerator, stop_at)}
+    with stage_bars() as report:
+        prepared = prepare(choice, report, say=say)
+    with prepared.agglomerator as agglomerator:
+        figures = {"policy": prepared.policy, **_run(agglomerator, prepared.threshold)}
         segmentation = agglomerator.labels()
     figures["seconds"] = time.monotonic() - begin
-    written = Volume(segmentation, volume.voxel_size_nm, volume.offset_nm, volume.name)
+    written = Volume(segmentation, choice.voxel_size_nm, choice.offset_nm, "segmentation")
     write_volume(written, output, kind="labels")
     _report(figures, output)
     write_json(json, {**figures, "output": output})
@@ -98,16 +91,16 @@ def _run(agglomerator: Agglomerator, threshold: float) -> dict[str, Any]:
     """Take steps until none is below the threshold, and tell what happened."""
     from tqdm import tqdm
 
-    before, n_before = agglomerator.energy, agglomerator.n_segments
-    lowest = agglomerator.best_action()
-    best_score = float(agglomerator.scores()[lowest]) if lowest >= 0 else None
-    steps = sum(1 for _ in tqdm(agglomerator.steps(threshold), desc="merges", unit=""))
+    steps = list(tqdm(agglomerator.steps(threshold), desc="merges", unit=""))
+    best_score = steps[0].score if steps else None
+    if not steps and (lowest := agglomerator.best_action()) >= 0:
+        best_score = agglomerator.score(lowest)
     return {
         "threshold": threshold,
-        "steps": steps,
-        "supervoxels": n_before,
+        "steps": len(steps),
+        "supervoxels": agglomerator.supervoxels.n,
         "segments": agglomerator.n_segments,
-        "energy_before": before,
+        "energy_before": agglomerator.energy - agglomerator.energy_change,
         "energy": agglomerator.energy,
         "best_first_score": best_score,
     }
@@ -117,7 +110,7 @@ def _report(figures: dict[str, Any], output: str) -> None:
     """Say what was done, and why if nothing was."""
     if not figures["steps"]:
         score = figures["best_first_score"]
-        reason = "no two supervoxels touch" if score is None else f"the best score is {score:.3g}"
+        reason = "no centre sees any contact" if score is None else f"the best score is {score:.3g}"
         typer.echo(f"No merge was made: {reason}, and the threshold is {figures['threshold']:.3g}.")
     typer.echo(
         f"Wrote {output}: {figures['supervoxels']:,} supervoxels became {figures['segments']:,} segments "

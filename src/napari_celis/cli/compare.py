@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import (
-    JsonOption,
-    affinities_for,
-    require_memory_for,
-    require_outputs,
-    write_json,
-)
+from napari_celis.cli.options import JsonOption, require_outputs, say, write_json
 
 if TYPE_CHECKING:
     from napari_celis.baselines.problem import Problem
     from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.pipeline.choice import Choice
 
 COLUMNS = (
     ("VI", "vi", ".3f"),
@@ -79,7 +74,10 @@ def compare(
     from napari_celis.baselines.compare import baseline_methods, compare
     from napari_celis.baselines.forest import ForestSettings
     from napari_celis.cli.progress import bar
+    from napari_celis.io.memory import require_memory
     from napari_celis.models.checkpoint import load_model
+    from napari_celis.pipeline.checks import check
+    from napari_celis.pipeline.memory import bytes_needed
 
     require_outputs(json, plot=plot)
     loaded = load_model(model)
@@ -87,7 +85,12 @@ def compare(
         "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),
         "test": _Volumes(image, truth, supervoxels, affinities),
     }
-    train, test = (_problem(loaded, volumes, title, any_voxel_size) for title, volumes in names.items())
+    choices = {title: _choice(loaded, volumes, any_voxel_size) for title, volumes in names.items()}
+    for title in ("test", "training"):
+        check(choices[title])
+    needed = sum(bytes_needed(choice) for choice in choices.values())
+    require_memory(needed, f"{image} and {train_image}", "Comparing on")
+    train, test = (_problem(choice, title) for title, choice in choices.items())
     methods, notes = baseline_methods(ForestSettings(seed=seed))
     if train_affinities is None:
         notes.append(
@@ -116,30 +119,35 @@ def compare(
             draw(results, temporary, plot.suffix.lower().lstrip("."))
 
 
-def _problem(model: CelisModel, names: _Volumes, title: str, any_voxel_size: bool) -> Problem:
+def _choice(model: CelisModel, names: _Volumes, any_voxel_size: bool) -> Choice:
+    """Open the volumes of one problem."""
+    from napari_celis.io.affinities import open_affinities
+    from napari_celis.io.volumes import open_volume
+    from napari_celis.pipeline.choice import Choice
+
+    return Choice(
+        image=open_volume(names.image),
+        supervoxels=None if names.supervoxels is None else open_volume(names.supervoxels),
+        truth=open_volume(names.truth),
+        affinities=None if names.affinities is None else open_affinities(names.affinities),
+        model=model,
+        any_voxel_size=any_voxel_size,
+    )
+
+
+def _problem(choice: Choice, title: str) -> Problem:
     """Read one volume; compute affinities and supervoxels where they are not given."""
     from napari_celis.baselines.problem import Problem
-    from napari_celis.io.affinities import read_affinities
-    from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
-    from napari_celis.models.apply import require_voxel_size, supervoxels_of
+    from napari_celis.cli.progress import stage_bars
+    from napari_celis.io.volumes import read_labels
+    from napari_celis.pipeline.checks import require_actions
+    from napari_celis.pipeline.recipe import prepare_inputs
 
-    volumes = {"image": open_volume(names.image), "truth": open_volume(names.truth)}
-    if names.supervoxels is not None:
-        volumes["supervoxels"] = open_volume(names.supervoxels)
-    require_same_shape(**volumes)
-    require_memory_for("Comparing on", volumes["image"])
-    if not any_voxel_size:
-        require_voxel_size(model, volumes["image"].voxel_size_nm)
-    grey, truth = read_image(volumes["image"]), read_labels(volumes["truth"])
-    if names.affinities is not None:
-        affinities = read_affinities(names.affinities).data
-    else:
-        affinities = affinities_for(model, grey, f"affinities of the {title} image")
-    if names.supervoxels is not None:
-        labels = read_labels(volumes["supervoxels"])
-    else:
-        labels = supervoxels_of(model, affinities, volumes["image"].voxel_size_nm)
-    return Problem.from_labels(labels, affinities, truth=truth, image=grey)
+    assert choice.truth is not None
+    with stage_bars(f"{title} volume: ") as report:
+        inputs = prepare_inputs(choice, report, say=say)
+    require_actions(inputs.atoms)
+    return Problem.from_inputs(inputs, read_labels(choice.truth))
 
 
 def _print(results: dict[str, dict[str, Any]], notes: list[str], n: int) -> None:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from napari_celis.core.volume import Volume
     from napari_celis.models.checkpoint import CelisModel
 
@@ -27,9 +25,6 @@ AnyVoxelSizeOption = Annotated[
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures here.")]
 
 
-BYTES_PER_VOXEL = {"Agglomerating": 400, "Comparing on": 400, "Predicting": 60, "Training on": 1200}
-"""Rough peaks of the default models: agglomerating and training as measured on 125 × 250 × 250 voxels, and
-rounded up; comparing takes at least the former; predicting two sets of affinities and the image."""
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 
@@ -79,8 +74,8 @@ def require_folder(path: Path) -> None:
 def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisModel, Volume]:
     """Load a model and open an image that it can be applied to."""
     from napari_celis.io.volumes import open_volume
-    from napari_celis.models.apply import require_voxel_size
     from napari_celis.models.checkpoint import load_model
+    from napari_celis.pipeline.checks import require_voxel_size
 
     loaded, volume = load_model(model), open_volume(image)
     if not any_voxel_size:
@@ -88,19 +83,6 @@ def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisM
     return loaded, volume
 
 
-def require_memory_for(work: str, volume: Volume) -> None:
-    """Refuse work on a volume that would not fit into memory, before hours are spent on it."""
-    from math import prod
-
-    from napari_celis.io.memory import require_memory
-
-    require_memory(prod(volume.shape) * BYTES_PER_VOXEL[work], volume.name, work)
-
-
-def affinities_for(model: CelisModel, image: np.ndarray, title: str = "affinities") -> np.ndarray:
-    """Compute the affinities of an image behind a bar, and say so if its grey values had to be changed."""
-    from napari_celis.cli.progress import bar
-    from napari_celis.models.apply import affinities_of
-
-    with bar(title) as progress:
-        return affinities_of(model, image, progress=progress, say=lambda words: typer.echo(words, err=True))
+def say(words: str) -> None:
+    """Tell a sentence that stops nothing."""
+    typer.echo(words, err=True)

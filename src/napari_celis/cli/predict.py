@@ -12,11 +12,10 @@ from napari_celis.cli.options import (
     ImageOption,
     JsonOption,
     ModelOption,
-    affinities_for,
     open_for_model,
-    require_memory_for,
     require_outputs,
     require_target,
+    say,
     write_json,
 )
 
@@ -34,15 +33,21 @@ def predict(
     """Compute the affinities of an image with a model's network."""
     import time
 
+    from napari_celis.cli.progress import bar
     from napari_celis.io.affinities import Affinities, write_affinities
+    from napari_celis.io.memory import require_memory
     from napari_celis.io.volumes import read_image
+    from napari_celis.models.apply import affinities_of
+    from napari_celis.pipeline.memory import prediction_bytes
 
     require_target(output, is_affinities=True)
     require_outputs(json)
     loaded, volume = open_for_model(image, model, any_voxel_size)
-    require_memory_for("Predicting", volume)
+    needed = prediction_bytes(loaded, volume.shape, volume.dtype.itemsize)
+    require_memory(needed, volume.name, "Predicting")
     begin = time.monotonic()
-    affinities = affinities_for(loaded, read_image(volume))
+    with bar("affinities") as progress:
+        affinities = affinities_of(loaded, read_image(volume), progress=progress, say=say)
     seconds = time.monotonic() - begin
     write_affinities(Affinities(affinities, volume.voxel_size_nm, volume.offset_nm, volume.name), output)
     typer.echo(f"Wrote {output}.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+STAGE = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
+
 
 @contextmanager
 def bar(title: str) -> Iterator[Callable[[int, int], None]]:
@@ -18,3 +20,30 @@ def bar(title: str) -> Iterator[Callable[[int, int], None]]:
             shown.update(done - shown.n)
 
         yield update
+
+
+@contextmanager
+def stage_bars(prefix: str = "") -> Iterator[Callable[[str, float], None]]:
+    """Show a bar per stage of the work, and yield a function that takes the stage and its finished share."""
+    from tqdm import tqdm
+
+    shown: list[tqdm] = []
+
+    def report(stage: str, share: float) -> None:
+        title = prefix + stage
+        if not shown or shown[-1].desc != title:
+            finish()
+            shown.append(tqdm(desc=title, total=100, unit="%", bar_format=STAGE))
+        shown[-1].update(round(100 * share) - shown[-1].n)
+
+    def finish() -> None:
+        if shown:
+            shown[-1].update(100 - shown[-1].n)
+            shown.pop().close()
+
+    try:
+        yield report
+        finish()
+    finally:
+        for one in shown:
+            one.close()

@@ -16,7 +16,6 @@ from napari_celis.cli.options import (
     ImageOption,
     JsonOption,
     SupervoxelsOption,
-    require_memory_for,
     require_outputs,
     require_target,
     write_json,
@@ -92,9 +91,12 @@ def train(
 ) -> None:
     """Train affinity network, energy models and policy on one annotated volume."""
     from napari_celis.core.errors import CelisError
+    from napari_celis.core.volume import count_voxels
     from napari_celis.io.affinities import Affinities, write_affinities
+    from napari_celis.io.memory import require_memory
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
     from napari_celis.models.checkpoint import save_model
+    from napari_celis.pipeline.memory import TRAINING
     from napari_celis.training.pipeline import TrainSettings, train_model
 
     require_outputs(json, output, records)
@@ -110,7 +112,7 @@ def train(
     if supervoxels is not None:
         volumes["supervoxels"] = open_volume(supervoxels)
     require_same_shape(**volumes)
-    require_memory_for("Training on", volumes["image"])
+    require_memory(TRAINING * count_voxels(volumes["image"].shape), volumes["image"].name, "Training on")
     labels = read_labels(volumes["supervoxels"]) if supervoxels is not None else None
     voxel_size_nm = volumes["image"].voxel_size_nm
     settings = TrainSettings(

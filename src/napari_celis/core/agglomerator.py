@@ -145,6 +145,12 @@ class Agglomerator:
         with self._lock:
             return self._state.scores()
 
+    def score(self, action: int) -> float:
+        """What greedy goes by for one action."""
+        self._require_action(action)
+        with self._lock:
+            return self._state.score(action)
+
     def energy_changes(self) -> np.ndarray:
         """Energy change of taking every action by itself, float64 (A,), whatever the policy."""
         with self._lock:

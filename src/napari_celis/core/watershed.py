@@ -105,7 +105,7 @@ def as_levels(affinities: np.ndarray) -> np.ndarray:
             "were expected. Convert them."
         )
     probabilities = np.ascontiguousarray(affinities, dtype=np.float32)
-    _require_probabilities(probabilities)
+    require_probabilities(probabilities, "`affinities`")
     levels = probabilities.view(np.int32)
     if levels.min() < 0:
         # The bits of positive floats sort like integers. The one negative left is −0.0.
@@ -113,13 +113,13 @@ def as_levels(affinities: np.ndarray) -> np.ndarray:
     return levels
 
 
-def _require_probabilities(affinities: np.ndarray) -> None:
+def require_probabilities(affinities: np.ndarray, name: str) -> None:
     """Refuse NaN and values outside [0, 1]; where there is no neighbour, anything goes."""
     for axis, channel in enumerate(affinities):
         used = np.moveaxis(channel, axis, 0)[1:]
         if used.size and not (used.min() >= 0 and used.max() <= 1):
             raise AffinitiesError(
-                f"`affinities` runs from {used.min():g} to {used.max():g} in channel {axis}, but affinities "
+                f"{name} runs from {used.min():g} to {used.max():g} in channel {axis}, but affinities "
                 "lie between 0 and 1. Scale them, and replace NaN."
             )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from napari_celis.core.errors import LabelsError
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.contingency import ContingencyTable, contingency_table
 from napari_celis.evaluation.kernels import vi as kernels
 
 
@@ -63,6 +63,13 @@ def overlap(supervoxels: Supervoxels, truth: np.ndarray) -> Overlaps:
     rows = table.segment_ids[table.segment_indices][entries].astype(np.int64)
     start = np.searchsorted(rows, np.arange(supervoxels.n + 2)).astype(np.int64)
     return Overlaps(start, table.truth_indices[entries], table.counts[entries].astype(np.float64))
+
+
+def overlaps_of(table: ContingencyTable, n_supervoxels: int) -> Overlaps:
+    """Turn a table of dense supervoxel indices into the rows that `RunningOverlaps` starts from."""
+    rows = table.segment_ids[table.segment_indices].astype(np.int64)
+    start = np.searchsorted(rows, np.arange(n_supervoxels + 2)).astype(np.int64)
+    return Overlaps(start, table.truth_indices, table.counts.astype(np.float64))
 
 
 class RunningOverlaps:

@@ -60,6 +60,11 @@ def open_layers(path: str) -> list[LayerData]:
     return [_as_layer(path, *volume) for volume in volumes or [("", 1)]]
 
 
+def has_volumes(path: str) -> bool:
+    """Tell whether a file or folder holds anything with three axes."""
+    return any(info.is_volume for info in list_datasets(path))
+
+
 def _as_layer(path: str, dataset: str, n_levels: int) -> LayerData:
     """Open all levels of one volume."""
     target = f"{path}:{dataset}" if dataset else path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +12,42 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_celis.core.errors import CelisError, VolumeError
 from napari_celis.core.volume import Volume
-from napari_celis.gui import preparing
-from napari_celis.gui.layers import called, labels_layer_like, layer_to_volume
-from napari_celis.gui.preparing import Chosen, Counted, IncompleteError, Prepared
+from napari_celis.gui.layers import (
+    called,
+    labels_layer_at,
+    labels_layer_like,
+    layer_to_affinities,
+    layer_to_volume,
+)
+from napari_celis.io.affinities import AffinityVolume
+from napari_celis.pipeline.checks import IncompleteError, check
+from napari_celis.pipeline.choice import Atoms, Choice
+from napari_celis.pipeline.recipe import Inputs
 
 if TYPE_CHECKING:
     from napari_celis.models.checkpoint import CelisModel, PolicyName
 
 ROLES = ("image", "supervoxels", "truth")
+"""What is chosen among layers with three axes."""
+LAYER_ROLES = (*ROLES, "affinities")
+"""The same, and what has four."""
 EDITS = ("paint", "data", "scale", "translate")
 """Events of a layer after which it is not what was read."""
 HINTS = {"supervoxels": ("supervoxel", "fragment", "watershed"), "truth": ("truth", "neuron", "gt")}
 """Words in the name of a labels layer that tell its role."""
+AFFINITIES_HINT = "aff"
+"""The same for an image layer with four axes."""
 
 
 def may_be_volume(layer: Layer) -> bool:
     """Tell whether a layer can be chosen: those that show a run cannot."""
     is_live = layer.metadata.get("celis", {}).get("is_live", False)
     return isinstance(layer, Image | Labels) and not is_live
+
+
+def may_be_affinities(layer: Layer) -> bool:
+    """Tell whether a layer has channels and three more axes."""
+    return isinstance(layer, Image) and layer.ndim == 4 and not layer.rgb
 
 
 class ChosenData(QObject):
@@ -55,12 +74,14 @@ class ChosenData(QObject):
         self.image_layer: Layer | None = None
         self.supervoxels_layer: Layer | None = None
         self.truth_layer: Layer | None = None
-        self.affinities: np.ndarray | None = None
+        self.affinities_layer: Layer | None = None
+        self.affinities_file: AffinityVolume | None = None
+        """Affinities of another network that lie in a file; instead of a layer."""
         self.problem = ("", "")
         self.n_edits = 0
         """How often a chosen layer was edited; another number means that what was read is out of date."""
-        self._affinities_of: tuple[Any, Any] = (None, None)
-        self._counted: tuple[Any, Counted] | None = None
+        self._known_affinities: tuple[tuple[Any, ...], np.ndarray] | None = None
+        self._counted: tuple[Any, Atoms] | None = None
         viewer.layers.events.inserted.connect(self._on_inserted)
         viewer.layers.events.removed.connect(self._on_removed)
 
@@ -72,10 +93,12 @@ class ChosenData(QObject):
     # What is chosen.
 
     def choose(self, role: str, layer: Layer | None) -> None:
-        """Use a layer as "image", "supervoxels" or "truth"; None uses none."""
+        """Use a layer as "image", "supervoxels", "truth" or "affinities"; None uses none."""
         if getattr(self, f"{role}_layer") is layer:
             return
         setattr(self, f"{role}_layer", layer)
+        if role == "affinities":
+            self.affinities_file = None
         self.data_changed.emit()
         self.check()
         if layer is not None:
@@ -97,7 +120,18 @@ class ChosenData(QObject):
 
     def use_affinities(self, affinities: np.ndarray) -> None:
         """Use affinities of the chosen image, float32 (3, Z, Y, X), instead of computing them."""
-        self._keep_affinities(affinities, self._volume("image"), self.model)
+        self._known_affinities = (_origin_of(self.chosen()), affinities)
+
+    def use_affinities_file(self, affinities: AffinityVolume | None) -> None:
+        """Use affinities of another network from a file; None computes them from the image again."""
+        self.affinities_file, self.affinities_layer = affinities, None
+        self.data_changed.emit()
+        self.check()
+
+    @property
+    def has_affinities(self) -> bool:
+        """Whether affinities of another network are chosen."""
+        return self.affinities_layer is not None or self.affinities_file is not None
 
     def allow_any_voxel_size(self, is_allowed: bool) -> None:
         """Use the model although it was trained at another voxel size."""
@@ -105,23 +139,23 @@ class ChosenData(QObject):
         self.data_changed.emit()
         self.check()
 
-    def chosen(self) -> Chosen:
+    def chosen(self) -> Choice:
         """Collect what is chosen as volumes; raises a CelisError that says what is wrong with a layer."""
         volumes = {role: self._volume(role) for role in ROLES}
-        image, supervoxels = volumes["image"], volumes["supervoxels"]
-        known_image, known_model = self._affinities_of
-        has_affinities = image is not None and image.data is known_image and self.model is known_model
-        return Chosen(
+        choice = Choice(
             **volumes,
+            affinities=self._affinities(),
             model=self.model,
-            loading="" if self.loading_path is None else self.loading_path.stem,
             policy=self.policy,
             any_voxel_size=self.any_voxel_size,
-            affinities=self.affinities if has_affinities else None,
-            counted=self.counted(supervoxels),
+            atoms=self.counted(volumes["supervoxels"]),
         )
+        known = self._known_affinities
+        if known is not None and _are_same(known[0], _origin_of(choice)):
+            return replace(choice, known_affinities=known[1])
+        return choice
 
-    def counted(self, volume: Volume | None = None) -> Counted | None:
+    def counted(self, volume: Volume | None = None) -> Atoms | None:
         """Return the supervoxels of the chosen layer if they were counted already."""
         if volume is None and self.supervoxels_layer is not None:
             volume = self._volume("supervoxels")
@@ -132,12 +166,29 @@ class ChosenData(QObject):
     def check(self) -> bool:
         """Say what keeps the chosen data from being used; True if nothing does."""
         try:
-            preparing.check(self.chosen())
+            check(self.chosen())
+        except IncompleteError as hint:
+            is_loading = self.loading_path is not None and self.model is None
+            has_data = self.image_layer is not None or self.has_affinities
+            self.say(
+                f"The model “{self.loading_path.stem}” is being loaded."
+                if is_loading and has_data
+                else str(hint),
+                "",
+            )
+            return False
         except CelisError as error:
-            self.say(str(error), "" if isinstance(error, IncompleteError) else "error")
+            self.say(str(error))
             return False
         self.say("", "")
         return True
+
+    def _affinities(self) -> AffinityVolume | None:
+        """Describe the chosen affinities; no voxel is read."""
+        if self.affinities_layer is None:
+            return self.affinities_file
+        data, settings, _ = self.affinities_layer.as_layer_data_tuple()
+        return layer_to_affinities(data, settings)
 
     def _volume(self, role: str) -> Volume | None:
         """Read one chosen layer as a volume; only its description, no voxels."""
@@ -154,21 +205,24 @@ class ChosenData(QObject):
             )
         return volume
 
-    def _keep(self, chosen: Chosen, prepared: Prepared) -> None:
+    def _keep(self, choice: Choice, inputs: Inputs) -> None:
         """Remember what need not be computed again, and show supervoxels that were made."""
-        self._keep_affinities(prepared.affinities, chosen.image, chosen.model)
-        if prepared.made_labels is not None:
-            layer = labels_layer_like(prepared.made_labels, self.image_layer, "supervoxels")
-            self._counted = (layer.data, prepared.counted)
+        self._known_affinities = (_origin_of(choice), inputs.affinities)
+        if inputs.made_labels is not None:
+            layer = self._made_layer(choice, inputs.made_labels)
+            self._counted = (layer.data, inputs.atoms)
             self.supervoxels_layer = None
             self.viewer.add_layer(layer)
             self.choose("supervoxels", layer)
         else:
-            self._counted = (chosen.supervoxels.data, prepared.counted)
+            self._counted = (choice.supervoxels.data, inputs.atoms)
         self.data_changed.emit()
 
-    def _keep_affinities(self, affinities: np.ndarray, image: Volume, model: CelisModel) -> None:
-        self.affinities, self._affinities_of = affinities, (image.data, model)
+    def _made_layer(self, choice: Choice, labels: np.ndarray) -> Layer:
+        """Make a layer that lies over the image, or where the affinities say."""
+        if self.image_layer is not None:
+            return labels_layer_like(labels, self.image_layer, "supervoxels")
+        return labels_layer_at(Volume(labels, choice.voxel_size_nm, choice.offset_nm, "supervoxels"))
 
     # Layers come and go.
 
@@ -180,7 +234,10 @@ class ChosenData(QObject):
         if not may_be_volume(layer):
             return
         layer.events.name.connect(lambda event: self.data_changed.emit())
-        if isinstance(layer, Image) and self.image_layer is None:
+        if may_be_affinities(layer) and AFFINITIES_HINT in layer.name.lower():
+            if not self.has_affinities:
+                self.choose("affinities", layer)
+        elif isinstance(layer, Image) and self.image_layer is None:
             self.choose("image", layer)
         elif isinstance(layer, Labels):
             name = layer.name.lower()
@@ -191,7 +248,7 @@ class ChosenData(QObject):
 
     def _on_removed(self, event: Any) -> None:
         layer = event.value
-        for role in ROLES:
+        for role in LAYER_ROLES:
             if getattr(self, f"{role}_layer") is layer:
                 setattr(self, f"{role}_layer", None)
                 self.on_lost(f"The {called(role, layer.name)} was removed.")
@@ -205,7 +262,7 @@ class ChosenData(QObject):
                 getattr(layer.events, name).connect(self._on_edited)
 
     def _on_edited(self, event: Any) -> None:
-        roles = [role for role in ROLES if getattr(self, f"{role}_layer") is event.source]
+        roles = [role for role in LAYER_ROLES if getattr(self, f"{role}_layer") is event.source]
         if not roles:
             return
         if "supervoxels" in roles:
@@ -223,3 +280,15 @@ class ChosenData(QObject):
         """Stop following the layers."""
         self.viewer.layers.events.inserted.disconnect(self._on_inserted)
         self.viewer.layers.events.removed.disconnect(self._on_removed)
+
+
+def _origin_of(choice: Choice) -> tuple[Any, ...]:
+    """Name what affinities depend on: those of another network, or image and model."""
+    if choice.affinities is not None:
+        return (choice.affinities.data,)
+    return (None if choice.image is None else choice.image.data, choice.model)
+
+
+def _are_same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Compare by identity: arrays have no other quick way."""
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

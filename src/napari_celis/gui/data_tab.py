@@ -19,16 +19,18 @@ from qtpy.QtWidgets import (
 )
 
 from napari_celis.core.errors import CelisError, ModelError
-from napari_celis.core.volume import Volume, format_shape
-from napari_celis.gui import preparing
-from napari_celis.gui._reader import open_layers
+from napari_celis.core.volume import format_shape
+from napari_celis.gui._reader import has_volumes, open_layers
 from napari_celis.gui._sample_data import neuropil_phantom
+from napari_celis.gui.affinities_choice import AffinitiesChoice
 from napari_celis.gui.chosen_data import ROLES, may_be_volume
 from napari_celis.gui.decision_table import signed
 from napari_celis.gui.demo import phantom_model
 from napari_celis.gui.widgets import CommandLine, Figures, button, heading, row, wrapped
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.samples import bundled_models
+from napari_celis.pipeline.checks import check
+from napari_celis.pipeline.choice import Choice
 
 NONE = "–"
 FROM_FILE = "From a file…"
@@ -38,6 +40,7 @@ FIGURES = {
     "Voxel size": "Along z, y and x: the scale of the layer.",
     "Supervoxels": "Pieces that can be merged.",
     "Possible merges": "Pairs of supervoxels that touch.",
+    "Affinities": "How surely neighbouring voxels belong together: by the model, or by a network of yours.",
 }
 MODEL_FIGURES = {
     "Trained at": "Voxel size of the volume that the model learned from; yours should be about the same.",
@@ -46,7 +49,7 @@ MODEL_FIGURES = {
 }
 TIPS = {
     "image": "The grey values, as a layer with three axes.",
-    "supervoxels": "The oversegmentation whose pieces are merged. Without one it is made from the image.",
+    "supervoxels": "The oversegmentation whose pieces are merged. Without one it is made of affinities.",
     "truth": "The true segmentation, if there is one: it is only used to measure errors.",
 }
 
@@ -59,6 +62,7 @@ class DataTab(QWidget):
         self._workspace = workspace
         self.setAcceptDrops(True)
         self.combos = {role: self._layer_combo(role) for role in ROLES}
+        self.affinities = AffinitiesChoice(workspace)
         self.model = QComboBox()
         self.model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.model.setToolTip("What decides which supervoxels belong together.")
@@ -81,7 +85,7 @@ class DataTab(QWidget):
         self.make = button(
             "Make supervoxels",
             workspace.make_supervoxels,
-            "Cut the image into supervoxels: affinities, watershed.",
+            "Cut the volume into supervoxels: affinities, watershed.",
         )
         self.figures = Figures(FIGURES)
         self.model_figures = Figures(MODEL_FIGURES)
@@ -108,6 +112,7 @@ class DataTab(QWidget):
         form.addRow(heading("Volumes"))
         for role, combo in self.combos.items():
             form.addRow(role.capitalize(), combo)
+        form.addRow("Affinities", self.affinities)
         form.addRow(row(self.open, self.open_folder, self.sample, stretch=(1, 1, 1)))
         form.addRow(self.make)
         form.addRow(self.figures)
@@ -128,10 +133,11 @@ class DataTab(QWidget):
         """Show the layers that there are, and what is chosen."""
         for role, combo in self.combos.items():
             self._fill(combo, role)
+        self.affinities.refresh()
         self._fill_models()
         self._show_figures()
         self._show_model()
-        self.make.setEnabled(self._workspace.image_layer is not None and not self._workspace.is_busy)
+        self.make.setEnabled(self._has_data() and not self._workspace.is_busy)
         self.command.refresh()
 
     def _fill(self, combo: QComboBox, role: str) -> None:
@@ -175,23 +181,28 @@ class DataTab(QWidget):
 
     def _show_figures(self) -> None:
         workspace = self._workspace
-        volume = self._first_volume()
-        self.figures.show_value("Shape", format_shape(volume.shape) + " voxels" if volume else NONE)
-        self.figures.show_value("Voxel size", _size_nm(volume.voxel_size_nm) if volume else NONE)
+        choice = self._choice()
+        self.figures.show_value("Shape", format_shape(choice.shape) + " voxels" if choice else NONE)
+        self.figures.show_value("Voxel size", _size_nm(choice.voxel_size_nm) if choice else NONE)
+        self.figures.show_value("Affinities", _affinities_figure(choice) if choice else NONE)
         try:
             counted = workspace.counted()
         except CelisError:
             counted = None
         is_absent = workspace.supervoxels_layer is None
-        waiting = "made when needed" if is_absent and volume else NONE
+        waiting = "made when needed" if is_absent and choice else NONE
         self.figures.show_value("Supervoxels", f"{counted.supervoxels.n:,}" if counted else waiting)
         self.figures.show_value("Possible merges", f"{counted.n_actions:,}" if counted else NONE)
 
-    def _first_volume(self) -> Volume | None:
+    def _choice(self) -> Choice | None:
+        """Return what is chosen, if that is something and each of it can be used."""
         try:
-            return next(iter(self._workspace.chosen().volumes.values()), None)
+            choice = self._workspace.chosen()
+            if choice.affinities is not None:
+                choice.affinities.check()
         except CelisError:
             return None
+        return choice if choice.places else None
 
     def _show_model(self) -> None:
         model = self._workspace.model
@@ -211,7 +222,7 @@ class DataTab(QWidget):
     def _has_other_voxel_size(self) -> bool:
         """Tell whether the model is what is wrong."""
         try:
-            preparing.check(self._workspace.chosen())
+            check(self._workspace.chosen())
         except ModelError:
             return True
         except CelisError:
@@ -219,7 +230,10 @@ class DataTab(QWidget):
         return False
 
     def _on_preparing(self, stage: str, share: float) -> None:
-        self.make.setEnabled(not stage and self._workspace.image_layer is not None)
+        self.make.setEnabled(not stage and self._has_data())
+
+    def _has_data(self) -> bool:
+        return self._workspace.image_layer is not None or self._workspace.has_affinities
 
     # What is chosen.
 
@@ -266,12 +280,15 @@ class DataTab(QWidget):
                 self._workspace.choose_model(path)
                 continue
             try:
-                layers = open_layers(path)
+                found = self.affinities.offer(path)
+                layers = open_layers(path) if has_volumes(path) or not found else []
             except CelisError as error:
                 self._workspace.say(str(error))
                 continue
             for layer in layers:
                 self._workspace.viewer.add_layer(Layer.create(*layer))
+            if not layers:
+                self.affinities.choose_target(path)
 
     def dragEnterEvent(self, event: Any) -> None:  # noqa: N802
         """Accept files."""
@@ -289,6 +306,14 @@ def _bundled() -> dict[str, Path]:
         return bundled_models()
     except CelisError:
         return {}
+
+
+def _affinities_figure(choice: Choice) -> str:
+    """Say where the affinities come from."""
+    given = choice.affinities
+    if given is None:
+        return "computed when needed" if choice.image is not None else NONE
+    return f"{given.data.shape[0]} channels, {given.data.dtype}"
 
 
 def _size_nm(size: Iterable[float]) -> str:

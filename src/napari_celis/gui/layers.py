@@ -15,6 +15,7 @@ from napari.layers import Labels, Layer
 from napari_celis.core.errors import CelisError, VolumeError
 from napari_celis.core.volume import Volume, as_labels, as_triple
 from napari_celis.gui.live_labels import LiveLabels
+from napari_celis.io.affinities import AffinityVolume
 from napari_celis.io.blocks import Kind
 from napari_celis.io.targets import split_target
 
@@ -117,6 +118,32 @@ def layer_to_volume(data: Any, settings: Mapping[str, Any], role: str = "") -> V
     )
 
 
+def layer_to_affinities(data: Any, settings: Mapping[str, Any]) -> AffinityVolume:
+    """Read channels, voxel size and offset off a layer with four axes.
+
+    Parameters
+    ----------
+    data : array-like, or list of them
+        Channels first; of a pyramid the finest level counts.
+    settings : mapping
+        As in a layer-data tuple. The entry `offsets` of the metadata, or `neighborhood`, tells what each
+        channel is about.
+    """
+    name, metadata = str(settings.get("name", "layer")), settings.get("metadata", {})
+    finest = data[0] if settings.get("multiscale") else data
+    nm = _nanometres(called("affinities", name), (settings.get("units") or ("nm",) * 3)[-3:])
+    size = as_triple(nm * settings.get("scale", (1, 1, 1))[-3:])
+    offset = as_triple(nm * settings.get("translate", (0, 0, 0))[-3:])
+    is_placed = (size, offset) != (as_triple((1, 1, 1)), as_triple((0, 0, 0)))
+    return AffinityVolume(
+        finest,
+        metadata.get("offsets", metadata.get("neighborhood")),
+        size if is_placed else None,
+        offset if is_placed else None,
+        name,
+    )
+
+
 def _require_upright(what: str, settings: Mapping[str, Any]) -> None:
     """Refuse a layer that was turned or sheared: no file format of ours can say so."""
     expected = {"rotate": np.eye(3), "shear": np.zeros(3), "affine": np.eye(4)}
@@ -157,6 +184,12 @@ def _length_nm(unit: Any) -> float:
 def labels_layer_like(labels: np.ndarray, like: Layer, name: str) -> Labels:
     """Make a labels layer that lies exactly over another layer."""
     return Labels(labels, name=name, opacity=0.3, **place_of(like))
+
+
+def labels_layer_at(volume: Volume) -> Labels:
+    """Make a labels layer where no other layer shows the place."""
+    data, settings, _ = volume_to_layer(volume, "labels")
+    return Labels(data, opacity=0.3, **settings)
 
 
 def segmentation_layer(live: LiveLabels, place: Mapping[str, Any]) -> Labels:

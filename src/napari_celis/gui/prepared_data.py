@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QTimer, Signal
 
 from napari_celis.core.errors import CelisError
-from napari_celis.gui import preparing
 from napari_celis.gui.background import Background
 from napari_celis.gui.chosen_data import ChosenData
 from napari_celis.gui.engine import Engine
-from napari_celis.gui.preparing import Chosen, Counted, Prepared
+from napari_celis.gui.preparing import PreparedRun, prepare_run
 from napari_celis.gui.workers import Report
+from napari_celis.pipeline.checks import check_volumes, require_room
+from napari_celis.pipeline.choice import Atoms, Choice
+from napari_celis.pipeline.recipe import prepare_inputs, read_atoms
 
 if TYPE_CHECKING:
     from napari_celis.models.checkpoint import CelisModel
@@ -106,21 +109,22 @@ class PreparedData(ChosenData):
 
     def _count(self) -> None:
         try:
-            chosen = self.chosen()
-            preparing.check_volumes(chosen)
+            choice = self.chosen()
+            volume, n_edits = choice.supervoxels, self.n_edits
+            if volume is None or choice.atoms is not None:
+                return
+            check_volumes(choice)
+            require_room(replace(choice, model=None))
         except CelisError:
             return
-        volume, n_edits = chosen.supervoxels, self.n_edits
-        if volume is None or chosen.counted is not None:
-            return
 
-        def keep(counted: Counted) -> None:
+        def keep(atoms: Atoms) -> None:
             # What was edited meanwhile will be counted again.
             if n_edits == self.n_edits:
-                self._counted = (volume.data, counted)
+                self._counted = (volume.data, atoms)
                 self.data_changed.emit()
 
-        self._background.start(lambda report: preparing.count(volume, report), keep)
+        self._background.start(lambda report: read_atoms(volume, report), keep)
 
     def _may_begin(self) -> bool:
         """Check what is chosen; who asked for work is told aloud what is still missing."""
@@ -133,29 +137,28 @@ class PreparedData(ChosenData):
         self._is_preparing = self._may_begin()
         if not self._is_preparing:
             return
-        chosen, identity = self.chosen(), self.identity()
+        choice, identity = self.chosen(), self.identity()
 
-        def use(prepared: Prepared) -> None:
+        def use(run: PreparedRun) -> None:
             self._is_preparing = False
-            self.on_prepared(chosen, prepared, identity, self._and_then)
+            self.on_prepared(choice, run, identity, self._and_then)
 
-        self._background.start(lambda report: preparing.prepare(chosen, report), use)
+        self._background.start(lambda report: prepare_run(choice, report), use)
 
     def _make_supervoxels(self) -> None:
         if self._may_begin():
-            chosen = self.chosen()
+            choice = replace(self.chosen(), supervoxels=None, atoms=None)
             self._background.start(
-                lambda report: preparing.prepare(chosen, report, only_supervoxels=True),
-                lambda prepared: self._keep(chosen, prepared),
+                lambda report: prepare_inputs(choice, report), lambda inputs: self._keep(choice, inputs)
             )
 
     def identity(self) -> tuple[Any, ...]:
         """What an engine depends on."""
         layers = (self.image_layer, self.supervoxels_layer, self.truth_layer)
-        return (*layers, self.model, self.policy, self.n_edits)
+        return (*layers, self.affinities_layer, self.affinities_file, self.model, self.policy, self.n_edits)
 
     def on_prepared(
-        self, chosen: Chosen, prepared: Prepared, identity: tuple[Any, ...], and_then: AndThen | None
+        self, choice: Choice, run: PreparedRun, identity: tuple[Any, ...], and_then: AndThen | None
     ) -> None:
         """Use what was prepared."""
         raise NotImplementedError

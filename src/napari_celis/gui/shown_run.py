@@ -18,8 +18,9 @@ from napari_celis.gui.kept_decisions import new_file
 from napari_celis.gui.layers import place_of, redraw, segmentation_layer
 from napari_celis.gui.live_labels import LiveLabels
 from napari_celis.gui.prepared_data import AndThen, PreparedData
-from napari_celis.gui.preparing import Chosen, Prepared
+from napari_celis.gui.preparing import PreparedRun
 from napari_celis.gui.snapshot import Snapshot
+from napari_celis.pipeline.choice import Choice
 
 if TYPE_CHECKING:
     from napari_celis.models.checkpoint import PolicyName
@@ -50,22 +51,23 @@ class ShownRun(PreparedData):
         self._soon: deque[Callable[[], object]] = deque()
 
     def on_prepared(
-        self, chosen: Chosen, prepared: Prepared, identity: tuple[Any, ...], and_then: AndThen | None
+        self, choice: Choice, run: PreparedRun, identity: tuple[Any, ...], and_then: AndThen | None
     ) -> None:
         """Replace the engine."""
-        self._keep(chosen, prepared)
+        prepared, inputs = run.prepared, run.prepared.inputs
+        self._keep(choice, inputs)
         if identity[-1] != self.n_edits:
             # Painted on meanwhile: the run has its copy, the next one counts again.
             self._counted = None
-        if prepared.made_labels is not None:
+        if inputs.made_labels is not None:
             identity = (identity[0], self.supervoxels_layer, *identity[2:])
         self._prepared_from = identity
-        threshold, file = chosen.model.thresholds[chosen.policy], new_file(prepared.key)
+        file = new_file(run.key)
         self.kept_in = file.path
         self.use_engine(
-            Engine(prepared.agglomerator, threshold, prepared.overlaps, parent=self),
-            prepared.counted.supervoxels,
-            chosen.policy,
+            Engine(prepared.agglomerator, prepared.threshold, prepared.overlaps, parent=self),
+            inputs.atoms.supervoxels,
+            prepared.policy,
         )
         engine = self.engine
         engine.keep_in(file)

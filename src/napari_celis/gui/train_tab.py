@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from qtpy.QtCore import QEvent, QObject
@@ -14,7 +15,6 @@ from qtpy.QtWidgets import (
 )
 
 from napari_celis.core.errors import CelisError
-from napari_celis.gui import preparing
 from napari_celis.gui.celis_process import celis_command
 from napari_celis.gui.layers import source_of
 from napari_celis.gui.train_curves import TrainCurves
@@ -24,6 +24,7 @@ from napari_celis.gui.volume_files import file_of, write_missing
 from napari_celis.gui.widgets import CommandLine, ProgressLine, button, heading, row, wrapped
 from napari_celis.gui.workers import Job
 from napari_celis.gui.workspace import Workspace
+from napari_celis.pipeline.checks import check_volumes
 
 LOG_LINES = 2000
 CLOSING = (
@@ -144,7 +145,7 @@ class TrainTab(QWidget):
             return
         workspace = self._workspace
         try:
-            preparing.check_volumes(workspace.chosen())
+            check_volumes(replace(workspace.chosen(), affinities=None))
             self.form.check(is_resumed=is_resumed)
             folder = Path(self._folder.name)
             files = {

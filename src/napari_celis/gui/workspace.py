@@ -87,8 +87,14 @@ class Workspace(ShownRun):
 
     def command(self, output: str = "segmentation.zarr") -> str:
         """Return the command line that does the same run without a window."""
-        parts = ["celis", "agglomerate", "--image", source_of(self.image_layer, "IMAGE")]
+        parts = ["celis", "agglomerate"]
+        if self.image_layer is not None or not self.has_affinities:
+            parts += ["--image", source_of(self.image_layer, "IMAGE")]
         parts += ["--model", str(self.model_path or "MODEL.safetensors")]
+        if self.affinities_file is not None:
+            parts += ["--affinities", self.affinities_file.name]
+        elif self.affinities_layer is not None:
+            parts += ["--affinities", source_of(self.affinities_layer, "AFFINITIES")]
         if self.supervoxels_layer is not None:
             parts += ["--supervoxels", source_of(self.supervoxels_layer, "SUPERVOXELS")]
         if self.model is not None and len(self.model.policies) > 1:

@@ -1,68 +1,57 @@
-"""Affinities on disk: four axes (channel, z, y, x), and which neighbour each channel is about."""
+"""Affinities on disk: four axes (channel, z, y, x), with the neighbour that each channel is about."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import h5py
 import numpy as np
 import zarr
 from zarr.codecs import BloscCodec
 
-from napari_celis.core.errors import AmbiguousDatasetError, CorruptFileError, MissingDatasetError, VolumeError
-from napari_celis.core.volume import Triple, count_voxels, format_shape, require_voxels
+from napari_celis.core.errors import AmbiguousDatasetError, MissingDatasetError, VolumeError
 from napari_celis.core.watershed import AffinitiesError
+from napari_celis.io.affinity_channels import OFFSETS, Affinities, AffinityVolume, require_channels
 from napari_celis.io.atomic import atomic_file, atomic_folder
 from napari_celis.io.catalog import DatasetInfo, display_name
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import offset_from, require_geometry, voxel_size_from
-from napari_celis.io.memory import require_memory
 from napari_celis.io.ome_zarr import is_one_volume
 from napari_celis.io.targets import Format, Target, detect_format, format_to_write, split_target
 from napari_celis.io.volumes import list_datasets
 from napari_celis.io.zarr import open_array
 from napari_celis.io.zarr_nodes import read_node
 
-OFFSETS = ((-1, 0, 0), (0, -1, 0), (0, 0, -1))
-"""Our channels: the affinity of a voxel with its neighbour at this offset."""
+__all__ = [
+    "OFFSETS",
+    "Affinities",
+    "AffinityVolume",
+    "affinities_format",
+    "list_affinities",
+    "open_affinities",
+    "read_affinities",
+    "write_affinities",
+]
+
 DEFAULT_DATASET = "volumes/affinities"
 CHUNK = 64
 
 
-@dataclass(frozen=True, eq=False)
-class Affinities:
-    """Nearest-neighbour affinities of a volume."""
-
-    data: np.ndarray
-    """Affinity with the neighbours at −z, −y, −x: (3, Z, Y, X), floats from 0 to 1 or uint8 from 0 to 255."""
-    voxel_size_nm: Triple = (1.0, 1.0, 1.0)
-    """Edge lengths of one voxel in nanometres."""
-    offset_nm: Triple = (0.0, 0.0, 0.0)
-    """Position of the first voxel in nanometres."""
-    name: str = "affinities"
-    """Where they came from; appears in messages."""
-
-
-class _Stored(NamedTuple):
-    """An array in a file, with its attributes, and a way to read one channel."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    attributes: dict[str, Any]
-    read: Callable[[int], Any]
-
-
 def read_affinities(target: str | os.PathLike[str]) -> Affinities:
-    """Read affinities from HDF5, Zarr or npy.
+    """Read affinities from HDF5, Zarr or npy; see `open_affinities` and `AffinityVolume.read`."""
+    return open_affinities(target).read()
 
-    Channels are chosen by the attribute `offsets`, one row (z, y, x) per channel: channel c at voxel p is the
-    affinity of p with p + offsets[c]. Long-range channels are left out, and channels that look to +1 are
-    shifted. Without the attribute the first three channels are taken to be ours.
+
+def open_affinities(target: str | os.PathLike[str]) -> AffinityVolume:
+    """Open affinities in HDF5, Zarr or npy; no voxel is read.
+
+    Channels are chosen by the attribute `offsets` (or `neighborhood`, as volara calls it), one row (z, y, x)
+    per channel: channel c at voxel p is the affinity of p with p + offsets[c]. Long-range channels are left
+    out, and channels that look to +1 are shifted. Without the attribute the first three channels are taken to
+    be ours.
 
     Parameters
     ----------
@@ -71,13 +60,13 @@ def read_affinities(target: str | os.PathLike[str]) -> Affinities:
 
     Returns
     -------
-    affinities : Affinities
-        Floats of any width come as float32.
+    affinities : AffinityVolume
+        Not checked yet: `check` and `read` say what is wrong with its channels.
 
     Raises
     ------
     CelisError
-        For anything that cannot be read as affinities, with one sentence about it.
+        For anything that cannot be opened, with one sentence about it.
     """
     split = split_target(target)
     stored_as = detect_format(split)
@@ -88,15 +77,13 @@ def read_affinities(target: str | os.PathLike[str]) -> Affinities:
     info = _choose(split.path, split.dataset)
     name = display_name(split.path, info.name or None)
     with reading(name):
-        stored = _OPENERS[stored_as](split.path, info.name)
-        _require_four_axes(stored.shape, stored.dtype, name)
-        data = _read_channels(stored, _nearest(_offsets(stored, name), name), name)
-    attributes = stored.attributes
-    size = voxel_size_from(attributes.get("resolution", attributes.get("voxel_size")), name, "resolution")
-    offset = offset_from(attributes.get("offset"), name, "offset")
+        array, attributes = _OPENERS[stored_as](split.path, info.name)
+    resolution = _of_space(attributes.get("resolution", attributes.get("voxel_size")))
+    size = voxel_size_from(resolution, name, "resolution")
+    offset = offset_from(_of_space(attributes.get("offset")), name, "offset")
+    offsets = attributes.get("offsets", attributes.get("neighborhood"))
     # An npy file has no attributes; what ours carry behind the voxels is in the listing.
-    size, offset = size or info.voxel_size_nm, offset or info.offset_nm
-    return Affinities(data, size or (1.0, 1.0, 1.0), offset or (0.0, 0.0, 0.0), name)
+    return AffinityVolume(array, offsets, size or info.voxel_size_nm, offset or info.offset_nm, name)
 
 
 def write_affinities(affinities: Affinities, target: str | os.PathLike[str]) -> Path:
@@ -114,7 +101,7 @@ def write_affinities(affinities: Affinities, target: str | os.PathLike[str]) -> 
     path : Path
         The file or folder, without the dataset.
     """
-    _require_four_axes(affinities.data.shape, affinities.data.dtype, affinities.name)
+    require_channels(affinities.data.shape, affinities.data.dtype, affinities.name)
     require_geometry(affinities.voxel_size_nm, affinities.offset_nm, affinities.name)
     split = split_target(target)
     if affinities_format(split) is Format.HDF5:
@@ -132,6 +119,15 @@ def affinities_format(target: Target) -> Format:
             f"{target.path} cannot hold affinities with their offsets. Choose a name in .h5 or .zarr."
         )
     return wanted
+
+
+def list_affinities(path: str | os.PathLike[str]) -> list[str]:
+    """List what may be affinities in a file, as `path[:dataset]`: all arrays with four axes."""
+    split = split_target(path)
+    if detect_format(split) not in _OPENERS:
+        return []
+    found = [info for info in list_datasets(split.path) if len(info.shape) == 4]
+    return [display_name(split.path, info.name or None) for info in found]
 
 
 def _choose(path: Path, dataset: str | None) -> DatasetInfo:
@@ -157,85 +153,32 @@ def _choose(path: Path, dataset: str | None) -> DatasetInfo:
     return four[0]
 
 
-def _require_four_axes(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
-    """Refuse what cannot be affinities, by its header alone."""
-    if len(shape) != 4 or shape[0] < 3:
-        raise AffinitiesError(
-            f"{name} has shape {format_shape(shape)}, but affinities have four axes: three or more channels, "
-            "then z, y, x. Check that this is the right dataset."
-        )
-    require_voxels(shape, name)
-    if dtype != np.uint8 and dtype.kind != "f":
-        raise AffinitiesError(
-            f"{name} holds {dtype} values, but affinities are floats from 0 to 1 or uint8 from 0 to 255. "
-            "Convert them."
-        )
-
-
-def _offsets(stored: _Stored, name: str) -> np.ndarray:
-    """Read which neighbour each channel is about."""
-    values = stored.attributes.get("offsets")
-    if values is None:
-        return np.array(OFFSETS)
-    offsets = np.asarray(values)
-    if offsets.shape != (stored.shape[0], 3) or offsets.dtype.kind not in "iuf":
-        raise CorruptFileError(
-            f"{name} has {stored.shape[0]} channels but an entry `offsets` that is not one row (z, y, x) for "
-            "each. Correct or remove it."
-        )
-    return offsets
-
-
-def _nearest(offsets: np.ndarray, name: str) -> list[tuple[int, int]]:
-    """Find, per axis, the channel of the nearest neighbour and by how much it has to be shifted."""
-    chosen = []
-    for axis, ours in enumerate(OFFSETS):
-        below, above = (np.flatnonzero((offsets == sign * np.array(ours)).all(axis=1)) for sign in (1, -1))
-        if not len(below) and not len(above):
-            raise AffinitiesError(
-                f"{name} has no channel for the nearest neighbour along {'zyx'[axis]}; its offsets are "
-                f"{offsets.tolist()}. Choose affinities that hold offset 1 along every axis."
-            )
-        chosen.append((int(below[0]), 0) if len(below) else (int(above[0]), 1))
-    return chosen
-
-
-def _read_channels(stored: _Stored, chosen: list[tuple[int, int]], name: str) -> np.ndarray:
-    """Read three channels, one at a time, into place."""
-    dtype = np.dtype(np.uint8 if stored.dtype == np.uint8 else np.float32)
-    shape = (3, *stored.shape[1:])
-    require_memory(
-        count_voxels(shape) * dtype.itemsize + count_voxels(shape[1:]) * stored.dtype.itemsize, name
+def _of_space(values: Any) -> Any:
+    """Leave out what some tools say about the axis of channels."""
+    return (
+        values[1:] if isinstance(values, (list, tuple, np.ndarray)) and np.shape(values) == (4,) else values
     )
-    data = np.zeros(shape, dtype)
-    for axis, (channel, shift) in enumerate(chosen):
-        # What a voxel says about the next one is what the next one says about this.
-        there, here = np.moveaxis(data[axis], axis, 0), np.moveaxis(np.asarray(stored.read(channel)), axis, 0)
-        there[shift:] = here[: len(here) - shift]
-    return data
 
 
-def _open_hdf5(path: Path, dataset: str) -> _Stored:
+def _open_hdf5(path: Path, dataset: str) -> tuple[Any, dict[str, Any]]:
     """Open a dataset; the file closes when the last reference to it goes."""
     node = h5py.File(path, "r", locking="best-effort")[dataset]
-    return _Stored(tuple(node.shape), np.dtype(node.dtype), dict(node.attrs), lambda channel: node[channel])
+    return node, dict(node.attrs)
 
 
-def _open_zarr(path: Path, dataset: str) -> _Stored:
+def _open_zarr(path: Path, dataset: str) -> tuple[Any, dict[str, Any]]:
     """Open an array, version 2 or 3."""
     node = read_node(path / dataset)
     if node is None or not node.is_array:
         raise AffinitiesError(
             f"{path / dataset} is not a Zarr array. Name the array that holds the affinities."
         )
-    array = open_array(node)
-    return _Stored(tuple(array.shape), np.dtype(array.dtype), node.attributes, lambda channel: array[channel])
+    return open_array(node), node.attributes
 
 
-def _open_npy(path: Path, dataset: str) -> _Stored:
+def _open_npy(path: Path, dataset: str) -> tuple[Any, dict[str, Any]]:
     """Map an npy file, which has no attributes."""
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return _Stored(array.shape, array.dtype, {}, lambda channel: array[channel])
+    return np.load(path, mmap_mode="r", allow_pickle=False), {}
 
 
 _OPENERS = {Format.HDF5: _open_hdf5, Format.ZARR: _open_zarr, Format.NPY: _open_npy}

@@ -51,7 +51,7 @@ def require_memory(n_bytes: int, name: str, work: str = "Reading") -> None:
     if n_bytes > free:
         raise NotEnoughMemoryError(
             f"{work} {name} needs {format_gb(n_bytes)} of memory, but {format_gb(free)} are free. "
-            "Open a coarser level or a crop, or use a machine with more memory."
+            "Open a crop or a coarser level, or make larger voxels with `celis convert --resample Z Y X`."
         )
 
 

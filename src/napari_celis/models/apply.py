@@ -8,18 +8,11 @@ from contextlib import closing
 import numpy as np
 import torch
 
-from napari_celis.core.actions import ActionTable
-from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.errors import ModelError
 from napari_celis.core.parallel import Pool
-from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.core.regions import tile
 from napari_celis.core.seeded_watershed import seeded_watershed
-from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.core.volume import Triple
-from napari_celis.models.checkpoint import CelisModel, PolicyName
+from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
@@ -87,64 +80,3 @@ def energy_of(
     with closing(Pool()) as pool:
         features = list(pool.map(features_of, model.specs))
     return NetworkEnergy(model.energies, features, device or choose_device())
-
-
-def agglomerator_of(
-    model: CelisModel,
-    supervoxels: Supervoxels,
-    affinities: np.ndarray,
-    *,
-    policy: PolicyName | None = None,
-    device: torch.device | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Agglomerator:
-    """Make the agglomerator of a volume as the model wants it: its specs, energies and policy.
-
-    Parameters
-    ----------
-    model : CelisModel
-        What to apply.
-    supervoxels : Supervoxels
-        The atoms.
-    affinities : ndarray of float, shape (3, Z, Y, X)
-        From `affinities_of`.
-    policy : {'energy', 'learned'}, optional
-        How to order actions; the model's own policy by default.
-    device : torch.device, optional
-        Where to evaluate; the best one by default.
-    progress : callable, optional
-        Called with the finished share, 0 to 1, while the first scores are computed.
-    """
-    energy = energy_of(model, affinities, device=device)
-    return Agglomerator(
-        supervoxels,
-        model.specs,
-        energy,
-        policy=policy_of(model, policy or model.policy, supervoxels, affinities),
-        progress=progress,
-    )
-
-
-def policy_of(
-    model: CelisModel, name: PolicyName, supervoxels: Supervoxels, affinities: np.ndarray
-) -> Policy:
-    """Make the policy of a volume."""
-    if name == "energy":
-        return EnergyPolicy()
-    if model.classifier is None:
-        raise ModelError("This model has no classifier, so it knows only the policy `energy`.")
-    contacts = measure_contacts(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
-    return LearnedPolicy(model.classifier, contacts)
-
-
-def require_voxel_size(
-    model: CelisModel, voxel_size_nm: Triple, way_out: str = "go on anyway with --any-voxel-size"
-) -> None:
-    """Refuse a volume whose voxels differ from those the model was trained on by more than a tenth."""
-    ratios = [own / trained for own, trained in zip(voxel_size_nm, model.voxel_size_nm, strict=True)]
-    if max(*ratios, *(1 / ratio for ratio in ratios)) > 1.1:
-        own, trained = (" × ".join(f"{v:g}" for v in size) for size in (voxel_size_nm, model.voxel_size_nm))
-        raise ModelError(
-            f"The model was trained on voxels of {trained} nm, but those of this volume measure {own} nm. "
-            f"Resample it (celis convert IN OUT --resample {trained.replace(' ×', '')}), or {way_out}."
-        )

@@ -1,0 +1,77 @@
+"""The agglomerator of a volume as a model wants it: its specs, energies and policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.contacts import measure_contacts
+from napari_celis.core.errors import ModelError
+from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
+from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.models.apply import energy_of
+from napari_celis.models.checkpoint import CelisModel, PolicyName
+
+
+def agglomerator_of(
+    model: CelisModel,
+    supervoxels: Supervoxels,
+    affinities: np.ndarray,
+    *,
+    actions: ActionTable | None = None,
+    policy: PolicyName | None = None,
+    is_lazy: bool = False,
+    device: torch.device | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Agglomerator:
+    """Make the agglomerator of a volume.
+
+    Parameters
+    ----------
+    model : CelisModel
+        What to apply.
+    supervoxels : Supervoxels
+        The atoms.
+    affinities : ndarray of float or uint8, shape (3, Z, Y, X)
+        From `napari_celis.models.apply.affinities_of`, or of another network.
+    actions : ActionTable, optional
+        Those between the supervoxels, if they are known already.
+    policy : {'energy', 'learned'}, optional
+        How to order actions; the model's own policy by default.
+    is_lazy : bool
+        Evaluate energies only where a decision can depend on them.
+    device : torch.device, optional
+        Where to evaluate; the best one by default.
+    progress : callable, optional
+        Called with the finished share, 0 to 1, while the first scores are computed.
+    """
+    if actions is None:
+        actions = ActionTable.from_supervoxels(supervoxels)
+    return Agglomerator(
+        supervoxels,
+        model.specs,
+        energy_of(model, affinities, device=device),
+        actions=actions,
+        policy=policy_of(model, policy or model.policy, supervoxels, actions, affinities),
+        is_lazy=is_lazy,
+        progress=progress,
+    )
+
+
+def policy_of(
+    model: CelisModel,
+    name: PolicyName,
+    supervoxels: Supervoxels,
+    actions: ActionTable,
+    affinities: np.ndarray,
+) -> Policy:
+    """Make the policy of a volume."""
+    if name == "energy":
+        return EnergyPolicy()
+    if model.classifier is None:
+        raise ModelError("This model has no classifier, so it knows only the policy `energy`.")
+    return LearnedPolicy(model.classifier, measure_contacts(supervoxels, actions, affinities))

@@ -1,0 +1,152 @@
+"""The recipe: check, read, affinities, supervoxels, contacts, energies, first scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.kernels import adjacency, changes, seeded
+from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.core.volume import Volume
+from napari_celis.evaluation.contingency import contingency_table
+from napari_celis.evaluation.overlaps import Overlaps, overlaps_of
+from napari_celis.io.volumes import read_image, read_labels
+from napari_celis.pipeline.checks import (
+    called,
+    check,
+    checked_affinities,
+    require_actions,
+    require_room_for_scores,
+)
+from napari_celis.pipeline.choice import Atoms, Choice
+from napari_celis.pipeline.stages import Report, Say, silent, stage
+
+if TYPE_CHECKING:
+    from napari_celis.models.checkpoint import PolicyName
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What scores are computed from, read or made."""
+
+    affinities: np.ndarray
+    """float32 or uint8 (3, Z, Y, X)"""
+    atoms: Atoms
+    made_labels: np.ndarray | None
+    """Supervoxels, if they had to be made: uint64 (Z, Y, X)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything a run needs."""
+
+    inputs: Inputs
+    agglomerator: Agglomerator
+    """Ready to step; close it at the end."""
+    overlaps: Overlaps | None
+    """Voxels that supervoxels share with true objects, if there is a truth."""
+    policy: PolicyName
+    threshold: float
+    """Where to stop."""
+
+
+def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) -> Prepared:
+    """Do everything from chosen volumes to a ready agglomerator.
+
+    Parameters
+    ----------
+    choice : Choice
+        Checked first, see `napari_celis.pipeline.checks.check`.
+    report : callable
+        Called as `report(stage, share)`; an exception it raises ends the work.
+    say : callable, optional
+        Called with a sentence if grey values had to be changed.
+
+    Returns
+    -------
+    prepared : Prepared
+    """
+    from napari_celis.pipeline.agglomeration import agglomerator_of
+
+    inputs = prepare_inputs(choice, report, say=say)
+    atoms = inputs.atoms
+    require_actions(atoms)
+    require_room_for_scores(choice, atoms)
+    scoring = stage("first scores", changes)
+    report(scoring, 0.0)
+    overlaps = None if choice.truth is None else _overlaps(atoms.supervoxels, choice.truth)
+    agglomerator = agglomerator_of(
+        choice.known_model,
+        atoms.supervoxels,
+        inputs.affinities,
+        actions=atoms.actions,
+        policy=choice.known_policy,
+        is_lazy=choice.is_lazy,
+        progress=lambda share: report(scoring, share),
+    )
+    return Prepared(inputs, agglomerator, overlaps, choice.known_policy, choice.stop_at)
+
+
+def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None = None) -> Inputs:
+    """Do the first part of `prepare`: affinities, and supervoxels with the contacts between them."""
+    check(choice)
+    affinities = _affinities(choice, report, say)
+    if choice.supervoxels is not None:
+        atoms = choice.atoms or read_atoms(choice.supervoxels, report)
+        return Inputs(affinities, atoms, None)
+    report(stage("watershed", seeded), 0.0)
+    made = _make_supervoxels(choice, affinities)
+    return Inputs(affinities, _index(made, report), made)
+
+
+def read_atoms(supervoxels: Volume, report: Report = silent) -> Atoms:
+    """Read supervoxels, index them, and find out which of them touch."""
+    report("reading supervoxels", 0.0)
+    return _index(read_labels(_named("supervoxels", supervoxels)), report)
+
+
+def _index(labels: np.ndarray, report: Report) -> Atoms:
+    report("counting supervoxels", 0.5)
+    supervoxels = Supervoxels.from_labels(labels)
+    report(stage("counting contacts", adjacency), 0.8)
+    return Atoms(supervoxels, ActionTable.from_supervoxels(supervoxels))
+
+
+def _affinities(choice: Choice, report: Report, say: Say | None) -> np.ndarray:
+    """Take affinities that are known, read those of another network, or compute them with the model's."""
+    if choice.known_affinities is not None:
+        return choice.known_affinities
+    if choice.affinities is not None:
+        report("reading affinities", 0.0)
+        named = replace(choice.affinities, name=called("affinities", choice.affinities.name))
+        return checked_affinities(named.read().data, choice.shape, named.name)
+    from napari_celis.models import apply
+
+    assert choice.image is not None
+    report("reading image", 0.0)
+    image = read_image(_named("image", choice.image))
+    report("affinities", 0.0)
+    return apply.affinities_of(
+        choice.known_model, image, progress=lambda done, total: report("affinities", done / total), say=say
+    )
+
+
+def _make_supervoxels(choice: Choice, affinities: np.ndarray) -> np.ndarray:
+    """Cut the volume into supervoxels."""
+    from napari_celis.models import apply
+
+    return apply.supervoxels_of(choice.known_model, affinities, choice.voxel_size_nm)
+
+
+def _overlaps(supervoxels: Supervoxels, truth: Volume) -> Overlaps:
+    table = contingency_table(supervoxels.dense, read_labels(_named("truth", truth)))
+    return overlaps_of(table, supervoxels.n)
+
+
+def _named(role: str, volume: Volume) -> Volume:
+    """Let messages about a volume tell its role."""
+    return replace(volume, name=called(role, volume.name))
