@@ -21,6 +21,7 @@ from napari_celis.cli.options import (
     require_target,
     write_json,
 )
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
@@ -60,6 +61,8 @@ def agglomerate(
 
     require_target(output)
     require_outputs(json)
+    inputs = {"--image": image, "--model": model, "--supervoxels": supervoxels}
+    require_distinct({"--output": output, "--json": json}, inputs)
     loaded, volume = open_for_model(image, model, any_voxel_size)
     if policy is not None and policy.value not in loaded.policies:
         raise ModelError(f"{model} knows only the policy {', '.join(loaded.policies)}.")

@@ -15,6 +15,7 @@ from napari_celis.cli.options import (
     require_outputs,
     write_json,
 )
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.baselines.problem import Problem
@@ -82,6 +83,11 @@ def compare(
     from napari_celis.models.checkpoint import load_model
 
     require_outputs(json, plot=plot)
+    inputs: dict[str, str | Path | None] = {"--image": image, "--truth": truth, "--model": model}
+    inputs |= {"--train-image": train_image, "--train-truth": train_truth}
+    inputs |= {"--supervoxels": supervoxels, "--train-supervoxels": train_supervoxels}
+    given = {"--affinities": affinities, "--train-affinities": train_affinities}
+    require_distinct({"--json": json, "--plot": plot}, inputs, affinities=given)
     loaded = load_model(model)
     names = {
         "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),

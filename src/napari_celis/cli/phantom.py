@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_folder, require_outputs, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.synthetic.phantom import Phantom, PhantomSettings, Report
@@ -37,6 +38,9 @@ def phantom(
     from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 
     settings = PhantomSettings(shape_zyx=shape, voxel_size_nm=voxel_size, seed=seed)
+    require_folder(out)
+    require_outputs(json)
+    require_distinct({"OUT": out, "--json": json}, {})
     _require_target(out)
     _require_room(settings)
     with _progress() as report:

@@ -19,6 +19,7 @@ from napari_celis.cli.options import (
     require_target,
     write_json,
 )
+from napari_celis.cli.outputs import require_distinct
 
 
 @app.command()
@@ -34,11 +35,13 @@ def predict(
     """Compute the affinities of an image with a model's network."""
     import time
 
-    from napari_celis.io.affinities import Affinities, write_affinities
+    from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
     from napari_celis.io.volumes import read_image
 
     require_target(output, is_affinities=True)
     require_outputs(json)
+    outputs = {"--output": output, "--json": json}
+    require_distinct(outputs, {"--image": image, "--model": model}, unnamed=DEFAULT_DATASET)
     loaded, volume = open_for_model(image, model, any_voxel_size)
     require_memory_for("Predicting", volume)
     begin = time.monotonic()

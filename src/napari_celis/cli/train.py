@@ -21,6 +21,7 @@ from napari_celis.cli.options import (
     require_target,
     write_json,
 )
+from napari_celis.cli.outputs import require_distinct
 from napari_celis.training import DEFAULT_MINUTES
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def train(
 ) -> None:
     """Train affinity network, energy models and policy on one annotated volume."""
     from napari_celis.core.errors import CelisError
-    from napari_celis.io.affinities import Affinities, write_affinities
+    from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
     from napari_celis.models.checkpoint import save_model
     from napari_celis.training.pipeline import TrainSettings, train_model
@@ -100,6 +101,9 @@ def train(
     require_outputs(json, output, records)
     if affinities is not None:
         require_target(affinities, is_affinities=True)
+    outputs = {"--output": output, "--affinities": affinities, "--records": records, "--json": json}
+    inputs = {"--image": image, "--truth": truth, "--supervoxels": supervoxels}
+    require_distinct(outputs, inputs, unnamed=DEFAULT_DATASET)
     unfinished = output.with_name(f"{output.name}.training")
     if unfinished.exists() and not (resume or anew):
         raise CelisError(

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, require_target, write_json
+from napari_celis.cli.outputs import require_distinct
 
 SUPERVOXELS = "volumes/labels/supervoxels"
 """Where an HDF5 file gets them; the place that other labels default to is the truth's."""
@@ -53,6 +54,9 @@ def watershed(
 
     settings = core.WatershedSettings(low, high, merge, size)
     target = _with_dataset(output)
+    require_target(target)
+    require_outputs(json)
+    require_distinct({"--output": target, "--json": json}, {}, affinities={"V": affinities})
     read = read_affinities(affinities)
     require_memory(read.data[0].size * BYTES_PER_VOXEL, f"supervoxels for {read.name}")
     started = time.perf_counter()

@@ -29,7 +29,7 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
     """Open a folder of sections, in the order a person would count them."""
     require_level(path, level, 1)
     require_dataset_unnamed(path, dataset)
-    files = _section_files(path)
+    files = section_files(path)
     shape, dtype = _section_type(files[0])
 
     def read(z: int) -> np.ndarray:
@@ -50,7 +50,7 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
 
 def list_datasets(path: Path) -> list[DatasetInfo]:
     """Describe the stack by its first section."""
-    files = _section_files(path)
+    files = section_files(path)
     shape, dtype = _section_type(files[0])
     return [DatasetInfo("", (len(files), *shape), str(dtype))]
 
@@ -70,7 +70,7 @@ def natural_key(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name.lower())]
 
 
-def _section_files(folder: Path) -> list[Path]:
+def section_files(folder: Path) -> list[Path]:
     """List the sections of a folder."""
     with reading(str(folder)):
         files = [
