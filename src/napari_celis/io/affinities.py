@@ -21,6 +21,7 @@ from napari_celis.io.atomic import atomic_file, atomic_folder
 from napari_celis.io.catalog import DatasetInfo, display_name
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import offset_from, require_geometry, voxel_size_from
+from napari_celis.io.hdf5_links import find_node
 from napari_celis.io.memory import require_memory
 from napari_celis.io.ome_zarr import is_one_volume
 from napari_celis.io.targets import Format, Target, detect_format, format_to_write, split_target
@@ -217,7 +218,7 @@ def _read_channels(stored: _Stored, chosen: list[tuple[int, int]], name: str) ->
 
 def _open_hdf5(path: Path, dataset: str) -> _Stored:
     """Open a dataset; the file closes when the last reference to it goes."""
-    node = h5py.File(path, "r", locking="best-effort")[dataset]
+    node = find_node(h5py.File(path, "r", locking="best-effort"), dataset)
     return _Stored(tuple(node.shape), np.dtype(node.dtype), dict(node.attrs), lambda channel: node[channel])
 
 

@@ -19,6 +19,7 @@ from napari_celis.io.blocks import Kind, Progress, read_blocks, stored_type
 from napari_celis.io.catalog import DatasetInfo, choose_dataset, display_name, make_volume, require_level
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
+from napari_celis.io.hdf5_links import find_node
 from napari_celis.io.lazy import LazyArray
 from napari_celis.io.memory import format_gb
 
@@ -36,11 +37,14 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
         if chosen is None or not _holds(file, chosen):
             chosen = choose_dataset(path, dataset, _catalog(file)).name
         name = display_name(path, chosen)
-        if isinstance(file.get(chosen), h5py.Dataset):
-            stored = file[chosen]
+        stored = find_node(file, chosen)
+        if isinstance(stored, h5py.Dataset):
             return make_volume(_lazy(file, stored, name), _geometry(stored, name), name)
-        stack = file[flyem.stack_of(chosen)]
-        bodies = flyem.map_to_bodies(_lazy(file, stack, name), file[flyem.transforms_of(chosen)], name)
+        stack = find_node(file, flyem.stack_of(chosen))
+        table = find_node(file, flyem.transforms_of(chosen))
+        assert isinstance(stack, h5py.Dataset)
+        assert isinstance(table, h5py.Dataset)
+        bodies = flyem.map_to_bodies(_lazy(file, stack, name), table, name)
         return make_volume(bodies, _geometry(stack, name), name)
 
 
@@ -93,7 +97,7 @@ def _open_file(path: Path) -> h5py.File:
 
 def _holds(file: h5py.File, dataset: str) -> bool:
     """Tell whether a dataset exists, without walking through the whole file."""
-    node = file.get(dataset)
+    node = find_node(file, dataset)
     if node is None:
         return flyem.has_bodies(file, dataset)
     return isinstance(node, h5py.Dataset) and node.shape is not None
@@ -166,7 +170,7 @@ def _make_room(file: h5py.File, path: Path, dataset: str) -> None:
     """Remove a dataset that is to be replaced; refuse to replace a group, or to nest in a dataset."""
     parts = dataset.split("/")
     for length in range(1, len(parts) + 1):
-        node = file.get("/".join(parts[:length]))
+        node = find_node(file, "/".join(parts[:length]))
         is_last = length == len(parts)
         if node is not None and isinstance(node, h5py.Dataset) != is_last:
             is_what = "a group" if is_last else "a dataset"

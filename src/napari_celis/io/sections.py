@@ -13,6 +13,7 @@ from PIL import PngImagePlugin
 from napari_celis.core.errors import MissingDatasetError, VolumeError
 from napari_celis.core.volume import Volume, format_shape
 from napari_celis.io.catalog import DatasetInfo, make_volume, require_dataset_unnamed, require_level
+from napari_celis.io.confinement import require_inside
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry
 from napari_celis.io.lazy import Box, LazyArray
@@ -78,6 +79,8 @@ def section_files(folder: Path) -> list[Path]:
             for entry in folder.iterdir()
             if entry.suffix.lower() in SUFFIXES and not entry.name.startswith(".") and entry.is_file()
         ]
+    for entry in files:
+        require_inside(entry, folder)
     if not files:
         raise MissingDatasetError(
             f"{folder} is a folder without TIFF or PNG sections, and it is no Zarr, N5 or precomputed volume "

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from napari_celis.core.errors import CorruptFileError, VolumeError
+from napari_celis.io.confinement import is_inside, require_regular
 from napari_celis.io.failures import reading
+from napari_celis.io.memory import format_gb
 
+MAX_JSON_BYTES = 2**25
+"""Metadata of a hundred thousand arrays in one file have about this much."""
 MAX_DEPTH = 12
 """Groups nested deeper than this are not searched."""
 METADATA_FILES = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
@@ -64,21 +69,47 @@ def read_node(folder: Path) -> Node | None:
     return None
 
 
-def walk(folder: Path, depth: int = 0) -> Iterator[Node]:
-    """Find every node below `folder`, itself included; chunks inside arrays are not looked at."""
-    node = read_node(folder)
-    if node is None:
-        return
-    yield node
-    if not node.is_array and depth < MAX_DEPTH:
-        with reading(str(folder)):
-            children = sorted(child for child in folder.iterdir() if child.is_dir())
-        for child in children:
-            yield from walk(child, depth + 1)
+def walk(root: Path) -> Iterator[Node]:
+    """Find every node below `root`, itself included; chunks inside arrays are not looked at."""
+    open_folders = [(root, 0)]
+    seen: set[str] = set()
+    while open_folders:
+        folder, depth = open_folders.pop()
+        node = read_node(folder)
+        if node is None:
+            continue
+        yield node
+        if not node.is_array and depth < MAX_DEPTH:
+            open_folders += [(child, depth + 1) for child in reversed(subfolders(folder, root, seen))]
+
+
+def subfolders(folder: Path, root: Path, seen: set[str]) -> list[Path]:
+    """List the folders in a folder, in order, each once and none outside.
+
+    Parameters
+    ----------
+    folder, root : Path
+        What to list, and the volume that it belongs to: links out of it are passed over.
+    seen : set of str
+        Where the folders so far really lie; links in a circle would have no end.
+    """
+    with reading(str(folder)):
+        children = sorted(child for child in folder.iterdir() if child.is_dir() and is_inside(child, root))
+    seen.add(os.path.realpath(folder))
+    new = [child for child in children if os.path.realpath(child) not in seen]
+    seen.update(os.path.realpath(child) for child in new)
+    return new
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a metadata file that has to hold an object."""
+    """Read a metadata file that has to hold an object, of a size that one may have."""
+    require_regular(path)
+    n_bytes = path.stat().st_size
+    if n_bytes > MAX_JSON_BYTES:
+        raise CorruptFileError(
+            f"{path} has {format_gb(n_bytes)}, but metadata take less than {format_gb(MAX_JSON_BYTES)}. Copy "
+            "or export it again."
+        )
     fields = json.loads(path.read_bytes())
     if not isinstance(fields, dict):
         raise CorruptFileError(f"{path} does not hold a JSON object. Copy or export it again.")
