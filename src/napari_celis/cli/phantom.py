@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,20 +116,14 @@ def _progress() -> Iterator[Report]:
 def _write(made: Phantom, out: Path) -> None:
     """Write both volumes beside `out`, then put them in its place in one step."""
     from napari_celis.core.volume import Volume
-    from napari_celis.io.failures import writing
+    from napari_celis.io.atomic import put_in_place, scratch_name
     from napari_celis.io.volumes import write_volume
 
-    with writing(str(out)):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".celis-phantom-") as folder:
-            new, old = Path(folder) / out.name, Path(folder) / "old"
-            write_volume(Volume(made.image, made.voxel_size_nm, name="image"), f"{new}:{IMAGE}", kind="image")
-            write_volume(
-                Volume(made.truth, made.voxel_size_nm, name="truth"), f"{new}:{TRUTH}", kind="labels"
-            )
-            if out.is_dir():
-                out.rename(old)
-            new.replace(out)
+    with scratch_name(out) as folder:
+        new = folder / out.name
+        write_volume(Volume(made.image, made.voxel_size_nm, name="image"), f"{new}:{IMAGE}", kind="image")
+        write_volume(Volume(made.truth, made.voxel_size_nm, name="truth"), f"{new}:{TRUTH}", kind="labels")
+        put_in_place(new, out)
 
 
 def _figures(made: Phantom, settings: PhantomSettings) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from napari_celis.io.catalog import DatasetInfo, make_volume, require_dataset_un
 from napari_celis.io.confinement import require_inside, require_regular
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
-from napari_celis.io.tensorstore import import_tensorstore, lazy_zyx, open_store
+from napari_celis.io.tensorstore import import_tensorstore, lazy_zyx, open_store, write_part
 from napari_celis.io.zarr_nodes import read_json
 
 CHUNK = 64
@@ -96,7 +96,7 @@ def write_volume(
             shifted = tuple(
                 slice(start + part.start, start + part.stop) for start, part in zip(origin, box, strict=True)
             )
-            turned[shifted].write(voxels).result()
+            write_part(turned[shifted], voxels)
 
 
 def is_one_volume(folder: Path) -> bool:

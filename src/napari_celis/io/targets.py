@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from napari_celis.core.errors import MissingDatasetError, VolumeError
+from napari_celis.io.atomic import recover
 from napari_celis.io.confinement import require_regular
 
 
@@ -123,6 +124,7 @@ def detect_format(target: Target) -> Format:
         If it is nothing we can open.
     """
     path = target.path
+    recover(path)
     if not path.exists():
         raise MissingDatasetError(f"{path} does not exist. Check the path; a dataset goes after a colon.")
     require_regular(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -46,6 +48,17 @@ def open_store(spec: dict[str, Any], path: Path, *, write: bool = False) -> Any:
     tensorstore = import_tensorstore(path)
     kvstore = {"driver": "file", "path": f"{path.resolve().as_posix()}/"}
     return tensorstore.open({**spec, "kvstore": kvstore}, open=True, read=True, write=write).result()
+
+
+def write_part(part: Any, voxels: np.ndarray) -> None:
+    """Write voxels to a part of a store; what the system says comes as an `OSError`."""
+    try:
+        part.write(voxels).result()
+    except ValueError as error:
+        code = re.search(r"os_error_code='(\d+)'", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1]))) from error
 
 
 def lazy_zyx(

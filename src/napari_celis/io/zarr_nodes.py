@@ -94,7 +94,12 @@ def subfolders(folder: Path, root: Path, seen: set[str]) -> list[Path]:
         Where the folders so far really lie; links in a circle would have no end.
     """
     with reading(str(folder)):
-        children = sorted(child for child in folder.iterdir() if child.is_dir() and is_inside(child, root))
+        # Hidden ones are what a writer has not finished.
+        children = sorted(
+            child
+            for child in folder.iterdir()
+            if child.is_dir() and not child.name.startswith(".") and is_inside(child, root)
+        )
     seen.add(os.path.realpath(folder))
     new = [child for child in children if os.path.realpath(child) not in seen]
     seen.update(os.path.realpath(child) for child in new)
