@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -49,13 +48,16 @@ def iterate_boxes(shape: Sequence[int], itemsize: int, chunks: Sequence[int] = (
         others = count_voxels(steps) // steps[axis]
         n_affordable = BLOCK_BYTES // (itemsize * others * chunks[axis])
         steps[axis] = min(shape[axis], max(1, n_affordable) * chunks[axis])
-    starts = [range(0, size, step) for size, step in zip(shape, steps, strict=True)]
-    for corner in product(*starts):
-        z, y, x = (
-            slice(start, min(start + step, size))
-            for start, step, size in zip(corner, steps, shape, strict=True)
-        )
-        yield z, y, x
+    # Loops, because `itertools.product` would write the ranges out first, however long they are.
+    z_starts, y_starts, x_starts = (range(0, size, step) for size, step in zip(shape, steps, strict=True))
+    for z_start in z_starts:
+        for y_start in y_starts:
+            for x_start in x_starts:
+                z, y, x = (
+                    slice(start, min(start + step, size))
+                    for start, step, size in zip((z_start, y_start, x_start), steps, shape, strict=True)
+                )
+                yield z, y, x
 
 
 def stored_type(volume: Volume, kind: Kind) -> np.dtype[Any]:

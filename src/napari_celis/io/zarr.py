@@ -10,15 +10,14 @@ import numpy as np
 import zarr
 
 from napari_celis.core.errors import CelisError, MissingDatasetError
-from napari_celis.core.volume import Volume, count_voxels
-from napari_celis.io import checked_blosc
+from napari_celis.core.volume import Volume
+from napari_celis.io import checked_codecs
 from napari_celis.io.catalog import DatasetInfo, choose_dataset, display_name, make_volume, require_level
 from napari_celis.io.confined_store import ConfinedStore
 from napari_celis.io.confinement import require_inside
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
-from napari_celis.io.lazy import Box, LazyArray
-from napari_celis.io.memory import require_memory
+from napari_celis.io.lazy import Box, LazyArray, require_chunks
 from napari_celis.io.ome import Multiscale, parse_multiscale, spatial_axes
 from napari_celis.io.ome_zarr import write_volume
 from napari_celis.io.units import nm_per_unit
@@ -109,7 +108,7 @@ def _as_volume(
     with reading(name):
         array = open_array(node, root)
         shape, chunks = tuple(array.shape), tuple(array.chunks)
-        require_memory(count_voxels(chunks) * array.dtype.itemsize, name)
+        require_chunks(chunks, shape, array.dtype.itemsize, name)
         where = tuple(range(len(shape))) if multiscale is None else spatial_axes(multiscale.axes, shape, name)
         order = np.argsort(np.argsort(where))
 
@@ -139,10 +138,12 @@ def open_array(node: Node, root: Path | None = None) -> Any:
     root : Path, optional
         The volume that it belongs to, which no link may lead out of; its own folder by default.
     """
-    with checked_blosc.checking(), warnings.catch_warnings():
+    with checked_codecs.checking(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         store = ConfinedStore(node.path, root)
-        return zarr.open_array(store=store, mode="r", zarr_format=node.zarr_format)
+        array = zarr.open_array(store=store, mode="r", zarr_format=node.zarr_format)
+        checked_codecs.set_limits(array)
+        return array
 
 
 def _plain_geometry(node: Node, name: str) -> Geometry:
