@@ -13,7 +13,7 @@ import numpy as np
 
 from napari_celis.core.errors import CorruptFileError, VolumeError
 from napari_celis.core.volume import require_numbers
-from napari_celis.io.confinement import is_inside, require_regular
+from napari_celis.io.confinement import follows_links, is_inside, require_regular
 from napari_celis.io.failures import reading
 from napari_celis.io.memory import format_gb
 
@@ -112,7 +112,9 @@ def subfolders(folder: Path, root: Path, seen: set[str]) -> list[Path]:
         children = sorted(
             child
             for child in folder.iterdir()
-            if child.is_dir() and not child.name.startswith(".") and is_inside(child, root)
+            if child.is_dir()
+            and not child.name.startswith(".")
+            and (is_inside(child, root) or follows_links())
         )
     seen.add(os.path.realpath(folder))
     new = [child for child in children if os.path.realpath(child) not in seen]
