@@ -22,6 +22,7 @@ from napari_celis.cli.options import (
     write_json,
 )
 from napari_celis.cli.outputs import require_distinct
+from napari_celis.cli.remarks import remark_on_roles
 
 if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
@@ -73,7 +74,9 @@ def agglomerate(
         label_volume = open_volume(supervoxels)
         require_same_shape(image=volume, supervoxels=label_volume)
         labels = read_labels(label_volume)
-    affinities = affinities_for(loaded, read_image(volume))
+    grey = read_image(volume)
+    remark_on_roles(grey, labels)
+    affinities = affinities_for(loaded, grey)
     if labels is None:
         labels = supervoxels_of(affinities)
     chosen = loaded.policy if policy is None else policy.value

@@ -66,7 +66,7 @@ def compare(
             metavar="N", min=0, help="Judge a second time without voxels within N of a truth boundary."
         ),
     ] = 2,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the forests.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the forests.")] = 0,
     any_voxel_size: Annotated[
         bool, typer.Option(help="Go on although the model was trained at another voxel size.")
     ] = False,

@@ -59,3 +59,12 @@ def require_distinct(
                 f"{name} and {other_name} would be written to the same place, {outputs[name]}. "
                 "Choose another name for one of them."
             )
+
+
+def require_folder_output(name: str, path: Path) -> None:
+    """Refuse a folder for outputs whose name, or the name of a folder above it, is that of a file."""
+    from napari_celis.core.errors import CelisError
+
+    for place in (path, *path.absolute().parents):
+        if place.is_file():
+            raise CelisError(f"{name} {path} cannot be a folder: {place} is a file. Choose another name.")

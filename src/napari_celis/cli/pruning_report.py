@@ -58,7 +58,7 @@ def pruning_report(
     specs: Annotated[
         str, typer.Option(metavar="NAMES", help="`paper`, or some of its specs: pairwise9,center17.")
     ] = "paper",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the sampled pairs.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the sampled pairs.")] = 0,
     json: JsonOption = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the curves: .png, .pdf or .svg.")
