@@ -74,7 +74,7 @@ def test_boundaries_wider_than_the_volume_end(celis):
 
 
 def test_volumes_that_the_disk_cannot_hold(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})())
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: (5000, 4000, 1000))
     noise = Volume(np.ones((10, 20, 30), np.uint8))
     for name in ("v.npy", "v.tif"):
         with pytest.raises(VolumeError, match=r"takes 6e-06 GB, but the disk of .* has 1e-06 GB free"):

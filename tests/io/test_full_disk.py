@@ -3,8 +3,14 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+
+from napari_celis.core.errors import VolumeError
+from napari_celis.core.volume import Volume
+from napari_celis.io.volumes import write_volume
 
 PROGRAM = """
 import json, resource, sys, threading
@@ -68,3 +74,11 @@ def test_a_full_disk(tmp_path, name, kind):
         assert f"{name} could not be written: " in sentence
         assert "Free some space or write somewhere else." in sentence
     assert [entry.name for entry in first.iterdir()] == [name]
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that nobody may write to")
+@pytest.mark.parametrize("name", ["v.h5", "v.npy", "v.tif", "v.zarr", "v.precomputed"])
+def test_a_folder_that_nobody_may_write_to(name):
+    """An HDF5 file was called damaged there."""
+    with pytest.raises(VolumeError, match=r"could not be written: .*Check the folder's access rights"):
+        write_volume(Volume(np.ones((3, 4, 5), np.uint8)), f"/sys/kernel/{name}", kind="image")

@@ -17,6 +17,7 @@ from napari_celis.core.volume import (
     unsigned_type,
 )
 from napari_celis.io.lazy import Box
+from napari_celis.io.memory import available_bytes
 
 Kind = Literal["image", "labels"]
 Progress = Callable[[int, int], None]
@@ -24,6 +25,8 @@ Progress = Callable[[int, int], None]
 
 BLOCK_BYTES = 64 * 2**20
 """About this much is held in memory at a time."""
+MAX_HELD_BYTES = 2**30
+"""Where stored chunks are larger than that, up to this much, so that each is unpacked once."""
 
 
 def iterate_boxes(shape: Sequence[int], itemsize: int, chunks: Sequence[int] = (1, 1, 1)) -> Iterator[Box]:
@@ -91,9 +94,37 @@ def read_blocks(
     """
     convert = as_labels if kind == "labels" else as_image
     n_done, n_voxels = 0, count_voxels(volume.shape)
+    read = _reader(volume)
     for box in iterate_boxes(volume.shape, volume.dtype.itemsize, chunks):
-        voxels = convert(np.asarray(volume.data[box]), volume.name)
+        voxels = convert(read(box), volume.name)
         yield box, voxels
         n_done += voxels.size
         if progress is not None:
             progress(n_done, n_voxels)
+
+
+def _reader(volume: Volume) -> Callable[[Box], np.ndarray]:
+    """Make a function that reads a box; of large stored chunks the last ones stay in memory."""
+    chunks = getattr(volume.data, "chunks", None)
+    itemsize = volume.dtype.itemsize
+    if not chunks or count_voxels(chunks) * itemsize <= BLOCK_BYTES:
+        return lambda box: np.asarray(volume.data[box])
+    held: dict[tuple[tuple[int, int], ...], np.ndarray] = {}
+
+    def read(box: Box) -> np.ndarray:
+        around = tuple(
+            (part.start // chunk * chunk, min(-(-part.stop // chunk) * chunk, size))
+            for part, chunk, size in zip(box, chunks, volume.shape, strict=True)
+        )
+        n_bytes = count_voxels(stop - start for start, stop in around) * itemsize
+        if n_bytes > min(MAX_HELD_BYTES, available_bytes() // 4):
+            return np.asarray(volume.data[box])
+        if around not in held:
+            held.clear()
+            held[around] = np.asarray(volume.data[tuple(slice(*ends) for ends in around)])
+        inside = (
+            slice(part.start - start, part.stop - start) for part, (start, _) in zip(box, around, strict=True)
+        )
+        return held[around][tuple(inside)]
+
+    return read

@@ -29,8 +29,9 @@ def require_room(path: Path, n_bytes: int, name: str, *, is_compressed: bool) ->
     folder = next((parent for parent in path.absolute().parents if parent.is_dir()), None)
     if folder is None:
         return
-    free = shutil.disk_usage(folder).free
-    if n_bytes > free * (BEST_COMPRESSION if is_compressed else 1):
+    total, _, free = shutil.disk_usage(folder)
+    # Some file systems do not tell, and say that they have no bytes at all.
+    if total > 0 and n_bytes > free * (BEST_COMPRESSION if is_compressed else 1):
         packed = ", more than packing can save" if is_compressed else ""
         raise VolumeError(
             f"{name} takes {format_gb(n_bytes)}{packed}, but the disk of {path} has {format_gb(free)} free. "
