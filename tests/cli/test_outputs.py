@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import h5py
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 import zarr
 
-from napari_celis import cli
 from napari_celis.cli.outputs import require_distinct
 from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Volume
@@ -21,19 +19,6 @@ from napari_celis.io.volumes import write_volume
 
 IMAGE = np.arange(4 * 6 * 8, dtype=np.uint8).reshape(4, 6, 8)
 IDS = (1 + IMAGE // 16).astype(np.uint32)
-
-
-@pytest.fixture
-def celis(monkeypatch, capsys):
-    """Run a command in this process; return exit code and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["celis", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        return caught.value.code or 0, capsys.readouterr().err
-
-    return run
 
 
 @pytest.fixture
@@ -100,7 +85,7 @@ RUN = "agglomerate --any-voxel-size --model m.safetensors"
 )
 def test_an_output_that_is_an_input_or_another_output(celis, folder, command):
     before = checksums(folder)
-    code, err = celis(*command.split())
+    code, _, err = celis(*command.split())
     assert code == 1
     assert "would replace" in err or "same place" in err
     assert checksums(folder) == before
@@ -110,7 +95,7 @@ def test_an_output_that_is_an_input_or_another_output(celis, folder, command):
 def test_other_names_of_an_input(celis, folder, link):
     link("x.npy", "other.npy")
     before = checksums(folder)
-    code, err = celis("evaluate", "x.npy", "x.h5:ids", "--json", "other.npy")
+    code, _, err = celis("evaluate", "x.npy", "x.h5:ids", "--json", "other.npy")
     assert (code, "would replace" in err) == (1, True)
     assert checksums(folder) == before
 
@@ -157,7 +142,7 @@ def test_supervoxels_into_the_file_of_their_affinities_twice(celis, folder):
     ],
 )
 def test_missing_folders_are_refused_before_the_work(celis, folder, command):
-    code, err = celis(*command.split())
+    code, _, err = celis(*command.split())
     assert code == 1
     assert "its folder does not exist. Make the folder first." in err
     assert not (folder / "no").exists()

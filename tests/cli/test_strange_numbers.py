@@ -1,12 +1,9 @@
 """Numbers that nobody means, and what is said about them."""
 
-import sys
-
 import h5py
 import numpy as np
 import pytest
 
-from napari_celis import cli
 from napari_celis.cli.outputs import require_folder_output
 from napari_celis.core.errors import CelisError, TrainingError, VolumeError
 from napari_celis.core.volume import Volume, doubts_about_roles
@@ -20,20 +17,13 @@ IDS = np.repeat(np.arange(1, 9, dtype=np.uint32), 27).reshape(6, 6, 6)
 
 
 @pytest.fixture
-def celis(monkeypatch, capsys, tmp_path):
-    """Run a command in this process; return exit code and stderr."""
+def run(celis, tmp_path, monkeypatch):
+    """Run a command line beside two small volumes."""
     np.save(tmp_path / "x.npy", IDS)
     with h5py.File(tmp_path / "aff.h5", "w") as file:
         file["volumes/affinities"] = np.ones((3, 4, 6, 8), np.float32)
     monkeypatch.chdir(tmp_path)
-
-    def run(line):
-        monkeypatch.setattr(sys, "argv", ["celis", *line.split()])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        return caught.value.code or 0, capsys.readouterr().err
-
-    return run
+    return lambda line: celis(*line.split())
 
 
 @pytest.mark.parametrize(
@@ -44,8 +34,8 @@ def celis(monkeypatch, capsys, tmp_path):
         "pruning-report --supervoxels x.npy --seed -1",
     ],
 )
-def test_wrong_usage(celis, line):
-    code, err = celis(line)
+def test_wrong_usage(run, line):
+    code, _, err = run(line)
     assert code == 2
     assert "Invalid value" in err
     assert "should not have happened" not in err
@@ -60,15 +50,15 @@ def test_wrong_usage(celis, line):
         ("convert x.npy y.npy --resample nan 1 1", "cannot be"),
     ],
 )
-def test_one_sentence(celis, line, message, tmp_path):
-    code, err = celis(line)
+def test_one_sentence(run, line, message, tmp_path):
+    code, _, err = run(line)
     assert code == 1
     assert message in err
     assert not (tmp_path / "y.npy").exists()
 
 
-def test_boundaries_wider_than_the_volume_end(celis):
-    assert celis("evaluate x.npy x.npy --ignore-boundary 1000000000")[0] in (0, 1)
+def test_boundaries_wider_than_the_volume_end(run):
+    assert run("evaluate x.npy x.npy --ignore-boundary 1000000000")[0] in (0, 1)
     assert ignore_boundary(IDS, 10**12).all()
     assert not ignore_boundary(np.ones((3, 3, 3)), 10**12).any()
 
