@@ -19,6 +19,7 @@ def run(*arguments):
 
 @pytest.mark.parametrize("name", ["made.h5", "made.zarr"])
 def test_image_and_truth_are_written(tmp_path, name):
+    (tmp_path / "new folder").mkdir()
     path, figures_path = tmp_path / "new folder" / name, tmp_path / "figures.json"
     result = run(path, *SMALL, "--voxel-size", 20, 10, 10, "--json", figures_path)
     assert result.exit_code == 0, result.output

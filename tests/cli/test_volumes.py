@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from napari_celis import cli
 from napari_celis.io.volumes import open_volume
 
 
@@ -23,20 +22,6 @@ def sample(tmp_path):
             file[name].attrs["resolution"] = [40.0, 4.0, 4.0]
             file[name].attrs["offset"] = [0.0, 8.0, 12.0]
     return path
-
-
-@pytest.fixture
-def celis(monkeypatch, capsys):
-    """Run a command in this process; return exit code, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["celis", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        printed = capsys.readouterr()
-        return caught.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 def test_info_lists_what_a_file_holds(celis, sample, tmp_path):

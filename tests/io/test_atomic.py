@@ -150,7 +150,7 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("napari_celis.io.atomic._flush_to_disk", fail)
+    monkeypatch.setattr("napari_celis.io.atomic.sync_file", fail)
     with pytest.raises(
         VolumeError, match=r"v\.npy could not be written: No space left on device\. Free some"
     ):

@@ -5,6 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from napari_celis.core.errors import CorruptFileError
+from napari_celis.core.volume import Volume
+from napari_celis.io import blocks
 from napari_celis.io.lazy import LazyArray
 
 DATA = np.arange(5 * 6 * 7, dtype=">u4").reshape(5, 6, 7)
@@ -60,3 +62,28 @@ def test_failures_become_one_sentence():
     broken = LazyArray(read_box, shape=(1, 1, 1), dtype=np.dtype("u1"), name="x.h5:raw")
     with pytest.raises(CorruptFileError, match=r"x\.h5:raw cannot be read \(line one line two\)"):
         broken[:]
+
+
+@pytest.mark.parametrize("chunks", [(1, 6, 7), (2, 3, 7), (5, 6, 7), (2, 4, 3)])
+@pytest.mark.parametrize("grid", [(1, 1, 1), (2, 2, 2), (1, 1, 7)])
+def test_large_chunks_are_unpacked_once(chunks, grid, monkeypatch):
+    """A section above the size of a block used to be decoded again for every block."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 5 * 4)
+    read = []
+
+    def read_box(box):
+        read.append(box)
+        return DATA[box]
+
+    lazy = LazyArray(read_box, shape=DATA.shape, dtype=DATA.dtype, name="lazy", chunks=chunks)
+    result = np.zeros(DATA.shape, np.uint32)
+    for box, voxels in blocks.read_blocks(Volume(lazy), "labels", grid):
+        result[box] = voxels
+    assert_array_equal(result, DATA)
+    if chunks[1:] == DATA.shape[1:] and grid[0] == 1:
+        assert len(read) == -(-5 // chunks[0])
+    n_read = len(read)
+    monkeypatch.setattr(blocks, "MAX_HELD_BYTES", 1)
+    for box, voxels in blocks.read_blocks(Volume(lazy), "labels", grid):
+        assert_array_equal(voxels, DATA[box])
+    assert len(read) - n_read >= n_read

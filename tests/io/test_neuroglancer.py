@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
-from urllib.error import HTTPError
+from http.client import HTTPConnection
 from urllib.parse import unquote
-from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from napari_celis.core.errors import VolumeError
 from napari_celis.core.volume import Volume
 from napari_celis.io.neuroglancer import (
+    VIEWER,
     LinkedVolume,
     main,
     make_server,
@@ -77,21 +78,63 @@ def test_link_must_lie_beside_the_volume_and_have_a_known_suffix(linked, tmp_pat
     assert [entry.name for entry in tmp_path.iterdir()] == ["my cells.precomputed"]
 
 
-def test_server_lets_the_viewer_read_the_volume(linked, tmp_path):
+@pytest.fixture
+def ask(linked, tmp_path):
+    """Ask a server for a file; return the status, the page that may read it, and the content."""
     server = make_server(tmp_path, port=0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    try:
-        root = f"http://127.0.0.1:{server.server_port}/my%20cells.precomputed"
-        with urlopen(f"{root}/info") as answer:
-            assert answer.headers["Access-Control-Allow-Origin"] == "*"
-            assert json.load(answer)["type"] == "segmentation"
-        with pytest.raises(HTTPError):
-            urlopen(f"{root}/missing")
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+
+    def request(name, **headers):
+        connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+        connection.request("GET", name, headers=headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        return answer.status, answer.getheader("Access-Control-Allow-Origin"), content
+
+    yield request
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+INFO = "/my%20cells.precomputed/info"
+
+
+def test_server_lets_the_viewer_read_the_volume(ask):
+    status, page, content = ask(INFO, Origin=VIEWER)
+    assert (status, page) == (200, VIEWER)
+    assert json.loads(content)["type"] == "segmentation"
+    assert ask(INFO, Origin="http://localhost:8080")[:2] == (200, "http://localhost:8080")
+    assert ask("/my%20cells.precomputed/missing", Origin=VIEWER)[0] == 404
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost.evil.example", ""])
+def test_server_lets_no_other_page_read(ask, origin):
+    assert ask(INFO, Origin=origin)[1] is None
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:9000", "10.0.0.7", "localhost.evil.example"])
+def test_server_answers_only_for_this_computer(ask, host):
+    """A site that gives its own name this address would be of the same origin."""
+    assert ask(INFO, Host=host)[0] == 403
+    for own in ("localhost", "LOCALHOST:9000", "127.0.0.1:9000", "[::1]:9000"):
+        assert ask(INFO, Host=own)[0] == 200
+
+
+def test_server_stays_in_its_folder(ask, tmp_path, tmp_path_factory, monkeypatch):
+    private = tmp_path_factory.mktemp("private")
+    (private / "secret.txt").write_text("secret")
+    (tmp_path / "link.txt").symlink_to(private / "secret.txt")
+    (tmp_path / "folder").symlink_to(private)
+    (tmp_path / "inside.txt").symlink_to(tmp_path / "my cells.precomputed" / "info")
+    os.mkfifo(tmp_path / "pipe")
+    for setting in ("", "1"):
+        monkeypatch.setenv("CELIS_FOLLOW_LINKS", setting)
+        for name in ("/link.txt", "/folder/secret.txt", "/folder/", "/../private/secret.txt", "/pipe"):
+            assert ask(name)[0] == 404
+    assert ask("/inside.txt")[0] == 200
 
 
 def test_server_says_what_is_wrong(linked, tmp_path, capsys):

@@ -18,6 +18,7 @@ from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.checkpoint import KEY, CelisModel, load_model, save_model
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.features import LAYOUT_GRID, grid_offsets
 from napari_celis.models.policy import PolicyClassifier
 
 
@@ -35,7 +36,10 @@ def model():
     return CelisModel(
         affinity=build_affinity_net(AffinitySettings(width=4, levels=1, n_features=8)),
         specs=specs,
-        energies=tuple(EnergyNetwork(EnergySettings(spec.n_bits, 5, hidden=8)) for spec in specs),
+        energies=tuple(
+            EnergyNetwork(EnergySettings(spec.n_bits, len(grid_offsets(spec, LAYOUT_GRID)), hidden=8))
+            for spec in specs
+        ),
         voxel_size_nm=(10.0, 10.0, 10.0),
         thresholds={"energy": -1.25, "learned": 0.5},
         classifier=classifier(len(DECISIVE) + len(specs)),

@@ -43,7 +43,7 @@ def test_a_damaged_part_is_an_error(tmp_path):
     with pytest.raises(TrainingError, match="damaged"):
         bench.load("part")
     (folder / "training.json").write_text("{")
-    with pytest.raises(TrainingError, match="other data"):
+    with pytest.raises(TrainingError, match="is damaged"):
         Workbench(folder, "same", resume=True)
 
 

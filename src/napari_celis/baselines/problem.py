@@ -126,6 +126,6 @@ def require_separable(problem: Problem, name: str) -> None:
         )
     if not len(problem.actions):
         raise TrainingError(
-            f"No two supervoxels touch in the volume of {name}, so nothing can be merged. "
+            f"{name} belongs to supervoxels of which no two touch, so nothing can be merged. "
             "Check that background does not separate all of them."
         )

@@ -18,6 +18,7 @@ from napari_celis.cli.options import (
     say,
     write_json,
 )
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
@@ -64,6 +65,8 @@ def agglomerate(
 
     require_target(output)
     require_outputs(json)
+    inputs = {"--image": image, "--model": model, "--supervoxels": supervoxels}
+    require_distinct({"--output": output, "--json": json}, inputs, affinities={"--affinities": affinities})
     choice = Choice(
         image=None if image is None else open_volume(image),
         supervoxels=None if supervoxels is None else open_volume(supervoxels),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, write_json
+from napari_celis.cli.outputs import require_distinct
 from napari_celis.core.errors import CelisError
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ def bench(
         raise typer.BadParameter(
             f"there is no figure {only!r}; there are: {', '.join(GOALS)}", param_hint="--only"
         )
+    require_outputs(json)
+    inputs = {"--supervoxels": supervoxels, "--image": image, "--truth": truth, "--model": model}
+    require_distinct({"--json": json}, inputs)
     from tqdm import tqdm
 
     from napari_celis.bench import agglomeration as measures

@@ -9,6 +9,7 @@ import typer
 
 from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, require_outputs, say, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.baselines.problem import Problem
@@ -60,7 +61,7 @@ def compare(
             metavar="N", min=0, help="Judge a second time without voxels within N of a truth boundary."
         ),
     ] = 2,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the forests.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the forests.")] = 0,
     any_voxel_size: Annotated[
         bool, typer.Option(help="Go on although the model was trained at another voxel size.")
     ] = False,
@@ -80,6 +81,11 @@ def compare(
     from napari_celis.pipeline.memory import bytes_needed
 
     require_outputs(json, plot=plot)
+    inputs: dict[str, str | Path | None] = {"--image": image, "--truth": truth, "--model": model}
+    inputs |= {"--train-image": train_image, "--train-truth": train_truth}
+    inputs |= {"--supervoxels": supervoxels, "--train-supervoxels": train_supervoxels}
+    given = {"--affinities": affinities, "--train-affinities": train_affinities}
+    require_distinct({"--json": json, "--plot": plot}, inputs, affinities=given)
     loaded = load_model(model)
     names = {
         "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),

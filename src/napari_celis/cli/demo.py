@@ -9,6 +9,7 @@ import typer
 
 from napari_celis.cli.app import app
 from napari_celis.cli.evaluate import evaluate
+from napari_celis.cli.outputs import require_folder_output
 
 
 @app.command()
@@ -18,6 +19,7 @@ def demo(
     ] = Path("demo-output"),
 ) -> None:
     """Open the bundled sample in napari; without a display, draw it all the same and write what it shows."""
+    require_folder_output("--output", output)
     from napari_celis.gui.demo import record_demo, show_demo
     from napari_celis.gui.display import has_display
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.evaluation.contingency import ContingencyTable
@@ -54,6 +55,8 @@ def evaluate(
     from napari_celis.evaluation.contingency import contingency_table
     from napari_celis.io.volumes import open_volume, read_labels
 
+    require_outputs(json)
+    require_distinct({"--json": json}, {"SEG": segmentation, "TRUTH": truth})
     segmentation_volume, truth_volume = open_volume(segmentation), open_volume(truth)
     require_same_shape(segmentation=segmentation_volume, truth=truth_volume)
     segment_labels, truth_labels = read_labels(segmentation_volume), read_labels(truth_volume)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,12 +31,10 @@ def write_json(path: Path | None, figures: dict[str, Any]) -> None:
     """Write `figures` under a temporary name, then rename; do nothing without a path."""
     if path is None:
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    from napari_celis.io.atomic import atomic_file
+
+    with atomic_file(path) as temporary:
         temporary.write_text(json.dumps(figures, indent=2) + "\n")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def require_outputs(*files: Path | None, plot: Path | None = None) -> None:

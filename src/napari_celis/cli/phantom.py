@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_folder, require_outputs, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.synthetic.phantom import Phantom, PhantomSettings, Report
@@ -37,6 +37,9 @@ def phantom(
     from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 
     settings = PhantomSettings(shape_zyx=shape, voxel_size_nm=voxel_size, seed=seed)
+    require_folder(out)
+    require_outputs(json)
+    require_distinct({"OUT": out, "--json": json}, {})
     _require_target(out)
     _require_room(settings)
     with _progress() as report:
@@ -113,20 +116,14 @@ def _progress() -> Iterator[Report]:
 def _write(made: Phantom, out: Path) -> None:
     """Write both volumes beside `out`, then put them in its place in one step."""
     from napari_celis.core.volume import Volume
-    from napari_celis.io.failures import writing
+    from napari_celis.io.atomic import put_in_place, scratch_name
     from napari_celis.io.volumes import write_volume
 
-    with writing(str(out)):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".celis-phantom-") as folder:
-            new, old = Path(folder) / out.name, Path(folder) / "old"
-            write_volume(Volume(made.image, made.voxel_size_nm, name="image"), f"{new}:{IMAGE}", kind="image")
-            write_volume(
-                Volume(made.truth, made.voxel_size_nm, name="truth"), f"{new}:{TRUTH}", kind="labels"
-            )
-            if out.is_dir():
-                out.rename(old)
-            new.replace(out)
+    with scratch_name(out) as folder:
+        new = folder / out.name
+        write_volume(Volume(made.image, made.voxel_size_nm, name="image"), f"{new}:{IMAGE}", kind="image")
+        write_volume(Volume(made.truth, made.voxel_size_nm, name="truth"), f"{new}:{TRUTH}", kind="labels")
+        put_in_place(new, out)
 
 
 def _figures(made: Phantom, settings: PhantomSettings) -> dict[str, Any]:

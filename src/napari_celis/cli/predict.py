@@ -18,6 +18,7 @@ from napari_celis.cli.options import (
     say,
     write_json,
 )
+from napari_celis.cli.outputs import require_distinct
 
 
 @app.command()
@@ -34,7 +35,7 @@ def predict(
     import time
 
     from napari_celis.cli.progress import bar
-    from napari_celis.io.affinities import Affinities, write_affinities
+    from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
     from napari_celis.io.memory import require_memory
     from napari_celis.io.volumes import read_image
     from napari_celis.models.apply import affinities_of
@@ -42,6 +43,8 @@ def predict(
 
     require_target(output, is_affinities=True)
     require_outputs(json)
+    outputs = {"--output": output, "--json": json}
+    require_distinct(outputs, {"--image": image, "--model": model}, unnamed=DEFAULT_DATASET)
     loaded, volume = open_for_model(image, model, any_voxel_size)
     needed = prediction_bytes(loaded, volume.shape, volume.dtype.itemsize)
     require_memory(needed, volume.name, "Predicting")

@@ -12,6 +12,7 @@ import typer
 
 from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, require_outputs, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.core.descriptors import DescriptorSpec
@@ -57,7 +58,7 @@ def pruning_report(
     specs: Annotated[
         str, typer.Option(metavar="NAMES", help="`paper`, or some of its specs: pairwise9,center17.")
     ] = "paper",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the sampled pairs.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the sampled pairs.")] = 0,
     json: JsonOption = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the curves: .png, .pdf or .svg.")
@@ -71,6 +72,7 @@ def pruning_report(
     from napari_celis.io.volumes import open_volume, read_labels
 
     require_outputs(json, plot=plot)
+    require_distinct({"--json": json, "--plot": plot}, {"--supervoxels": supervoxels})
     volume = open_volume(supervoxels)
     chosen = _choose_specs(specs, seed, stride, volume)
     atoms = Supervoxels.from_labels(read_labels(_crop(volume, crop)))

@@ -20,11 +20,18 @@ from napari_celis.cli.options import (
     require_target,
     write_json,
 )
+from napari_celis.cli.outputs import require_distinct
+from napari_celis.cli.remarks import remark_on_roles
 from napari_celis.training import DEFAULT_MINUTES
 
 if TYPE_CHECKING:
     from napari_celis.training.pipeline import Trained
     from napari_celis.training.records import Records
+
+
+MOST_MINUTES = 60 * 24 * 365
+LARGEST_SEED = 2**32 - 1
+"""What every library takes."""
 
 
 class EnergyPreset(StrEnum):
@@ -50,9 +57,11 @@ def train(
     preset: Annotated[EnergyPreset, typer.Option(help="Size of the energy models.")] = EnergyPreset.fast,
     affinity: Annotated[AffinityPreset, typer.Option(help="Affinity network.")] = AffinityPreset.unet,
     minutes: Annotated[
-        float, typer.Option(metavar="N", min=0.1, help="Time for everything.")
+        float, typer.Option(metavar="N", min=0.1, max=MOST_MINUTES, help="Time for everything.")
     ] = DEFAULT_MINUTES,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Source of every random choice.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Source of every random choice.")
+    ] = 0,
     second_round: Annotated[
         bool,
         typer.Option("--second-round", help="Learn once more, where the model itself comes to."),
@@ -92,16 +101,21 @@ def train(
     """Train affinity network, energy models and policy on one annotated volume."""
     from napari_celis.core.errors import CelisError
     from napari_celis.core.volume import count_voxels
-    from napari_celis.io.affinities import Affinities, write_affinities
+    from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
     from napari_celis.io.memory import require_memory
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
     from napari_celis.models.checkpoint import save_model
     from napari_celis.pipeline.memory import TRAINING
     from napari_celis.training.pipeline import TrainSettings, train_model
 
+    if minutes != minutes:
+        raise typer.BadParameter("that is no number of minutes.", param_hint="--minutes")
     require_outputs(json, output, records)
     if affinities is not None:
         require_target(affinities, is_affinities=True)
+    outputs = {"--output": output, "--affinities": affinities, "--records": records, "--json": json}
+    inputs = {"--image": image, "--truth": truth, "--supervoxels": supervoxels}
+    require_distinct(outputs, inputs, unnamed=DEFAULT_DATASET)
     unfinished = output.with_name(f"{output.name}.training")
     if unfinished.exists() and not (resume or anew):
         raise CelisError(
@@ -125,8 +139,10 @@ def train(
         min_voxels=min_voxels,
         device=device,
     )
+    grey = read_image(volumes["image"])
+    remark_on_roles(grey, labels)
     training = train_model(
-        read_image(volumes["image"]),
+        grey,
         read_labels(volumes["truth"]),
         labels,
         voxel_size_nm,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, require_target, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.core.volume import Volume
@@ -39,6 +40,8 @@ def info(
     from napari_celis.core.errors import AmbiguousDatasetError
     from napari_celis.io.volumes import list_datasets, open_volume, volume_format
 
+    require_outputs(json)
+    require_distinct({"--json": json}, {"V": target})
     figures: dict[str, Any] = {"path": target, "format": volume_format(target)}
     try:
         volume = open_volume(target, level=level)
@@ -82,15 +85,19 @@ def convert(
     from tqdm import tqdm
 
     from napari_celis.core.volume import as_triple
+    from napari_celis.io.hdf5 import DEFAULT_DATASET
     from napari_celis.io.kinds import guess_kind
     from napari_celis.io.resampled import resample
     from napari_celis.io.volumes import open_volume, write_volume
 
+    require_target(target)
+    require_outputs(json)
     started = time.perf_counter()
     volume = open_volume(source, level=level)
     if voxel_size is not None:
         volume = replace(volume, voxel_size_nm=as_triple(voxel_size))
     chosen = kind.value if kind is not None else guess_kind(volume, target)
+    require_distinct({"OUT": target, "--json": json}, {"IN": source}, unnamed=DEFAULT_DATASET[chosen])
     if resample_to is not None:
         volume = resample(volume, as_triple(resample_to), chosen)
     with tqdm(desc="Converting", unit="voxel", unit_scale=True, file=sys.stderr, disable=None) as bar:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, require_target, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.core.seeded_watershed import SeededSettings
@@ -94,6 +95,9 @@ def watershed(
         {"foreground": foreground, "separation": separation},
     )
     target = _with_dataset(output)
+    require_target(target)
+    require_outputs(json)
+    require_distinct({"--output": target, "--json": json}, {}, affinities={"V": affinities})
     read = read_affinities(affinities)
     require_memory(read.data[0].size * BYTES_PER_VOXEL[method.value], f"supervoxels for {read.name}")
     started = time.perf_counter()

@@ -12,6 +12,10 @@ from napari_celis.core.errors import LabelsError, ShapeMismatchError, VolumeErro
 
 Triple = tuple[float, float, float]
 
+FEW_EQUAL, MANY_EQUAL = 0.3, 0.8
+"""Shares of equal neighbours below which labels, and above which an image, are strange."""
+LOOKED_AT, ENOUGH = 8, 1000
+"""Sections that are looked at for it, and voxels that are enough to tell."""
 CHECKED_BYTES = 32 * 2**20
 """Checks look at about this much of a volume at a time, so that their temporaries stay small."""
 
@@ -211,6 +215,47 @@ def require_same_shape(**volumes: ArrayLike3D | Volume) -> None:
                 f"`{name}` has shape {format_shape(volume.shape)} but `{first_name}` has "
                 f"{format_shape(first.shape)}. Crop one of them, or open both at the same level and offset."
             )
+
+
+def doubts_about_roles(image: np.ndarray, supervoxels: np.ndarray | None) -> list[str]:
+    """Say what speaks against using two volumes as image and supervoxels.
+
+    Neighbouring voxels of supervoxels nearly always have the same id, those of an image seldom the same grey
+    value: 90 to 98 % and 3 to 8 % in the volumes that were looked at.
+
+    Parameters
+    ----------
+    image, supervoxels : ndarray, shape (Z, Y, X)
+        As chosen; supervoxels may be None.
+
+    Returns
+    -------
+    doubts : list of str
+        Sentences for the user; empty when nothing is strange.
+    """
+    doubts = []
+    share = None if supervoxels is None else _share_of_equal_neighbours(supervoxels)
+    if share is not None and share < FEW_EQUAL:
+        doubts.append(
+            f"the supervoxels look like grey values: {share:.0%} of neighbouring voxels have the same id, "
+            "where about 90 % are usual. Are image and supervoxels exchanged?"
+        )
+    share = _share_of_equal_neighbours(image) if image.dtype.kind in "ui" else None
+    if share is not None and share > MANY_EQUAL:
+        doubts.append(
+            f"the image looks like labels: {share:.0%} of neighbouring voxels have the same value, where "
+            "less than 10 % are usual. Are image and supervoxels exchanged?"
+        )
+    return doubts
+
+
+def _share_of_equal_neighbours(array: np.ndarray) -> float | None:
+    """Count neighbours along x with the same value, of those that are not 0, in a few sections."""
+    sections = array[:: max(1, len(array) // LOOKED_AT)]
+    here, before = sections[:, :, 1:], sections[:, :, :-1]
+    is_inside = here != 0
+    n_inside = int(is_inside.sum())
+    return int(((here == before) & is_inside).sum()) / n_inside if n_inside >= ENOUGH else None
 
 
 def _slabs(array: np.ndarray) -> Iterable[np.ndarray]:

@@ -23,6 +23,10 @@ class WatershedError(CelisError):
     """Thresholds that contradict each other, or that leave nothing."""
 
 
+MOST_VOXELS = 2**60
+"""More than any volume has."""
+
+
 @dataclass(frozen=True)
 class WatershedSettings:
     """The four thresholds; the defaults are those of the CELIS paper."""
@@ -46,8 +50,10 @@ class WatershedSettings:
                 f"`low` ({self.low:g}) is above `high` ({self.high:g}), so edges would be cut and joined at "
                 "once. Lower `low` or raise `high`."
             )
-        if self.size < 0 or self.size != int(self.size):
-            raise WatershedError(f"`size` must be a whole number of voxels, at least 0, got {self.size:g}.")
+        if not 0 <= self.size <= MOST_VOXELS or self.size != int(self.size):
+            raise WatershedError(
+                f"`size` must be a whole number of voxels from 0 to {MOST_VOXELS:.0e}, got {self.size:g}."
+            )
 
 
 def watershed(affinities: np.ndarray, settings: WatershedSettings | None = None) -> np.ndarray:

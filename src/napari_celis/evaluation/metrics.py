@@ -143,7 +143,10 @@ def ignore_boundary(truth: np.ndarray, n: int = 2) -> np.ndarray:
         there[:-1] |= differs
     # The nearest other id is reached through a voxel that touches it, so n - 1 more steps are exact.
     for _ in range(n - 1):
-        marked = _one_step_wider(marked)
+        wider = _one_step_wider(marked)
+        if np.array_equal(wider, marked):
+            break
+        marked = wider
     return marked
 
 

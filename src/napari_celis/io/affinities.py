@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,12 @@ from zarr.codecs import BloscCodec
 from napari_celis.core.errors import AmbiguousDatasetError, MissingDatasetError, VolumeError
 from napari_celis.core.watershed import AffinitiesError
 from napari_celis.io.affinity_channels import OFFSETS, Affinities, AffinityVolume, require_channels
-from napari_celis.io.atomic import atomic_file, atomic_folder
+from napari_celis.io.atomic import atomic_folder
 from napari_celis.io.catalog import DatasetInfo, display_name
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import offset_from, require_geometry, voxel_size_from
+from napari_celis.io.hdf5_links import find_node
+from napari_celis.io.hdf5_writing import extend_file
 from napari_celis.io.ome_zarr import is_one_volume
 from napari_celis.io.targets import Format, Target, detect_format, format_to_write, split_target
 from napari_celis.io.volumes import list_datasets
@@ -162,7 +163,7 @@ def _of_space(values: Any) -> Any:
 
 def _open_hdf5(path: Path, dataset: str) -> tuple[Any, dict[str, Any]]:
     """Open a dataset; the file closes when the last reference to it goes."""
-    node = h5py.File(path, "r", locking="best-effort")[dataset]
+    node = find_node(h5py.File(path, "r", locking="best-effort"), dataset)
     return node, dict(node.attrs)
 
 
@@ -200,21 +201,18 @@ def _chunks(data: np.ndarray) -> tuple[int, ...]:
 
 def _write_hdf5(affinities: Affinities, path: Path, dataset: str) -> None:
     """Write one dataset into a copy of the file, which then replaces it."""
-    with atomic_file(path) as temporary:
-        if path.exists():
-            shutil.copyfile(path, temporary)
-        with h5py.File(temporary, "a") as file:
-            _require_free(file, path, dataset)
-            if dataset in file:
-                del file[dataset]
-            created = file.create_dataset(
-                dataset,
-                data=affinities.data,
-                chunks=_chunks(affinities.data),
-                compression="gzip",
-                shuffle=True,
-            )
-            created.attrs.update(_attributes(affinities))
+    with extend_file(path) as (file, _):
+        _require_free(file, path, dataset)
+        if dataset in file:
+            del file[dataset]
+        created = file.create_dataset(
+            dataset,
+            data=affinities.data,
+            chunks=_chunks(affinities.data),
+            compression="gzip",
+            shuffle=True,
+        )
+        created.attrs.update(_attributes(affinities))
 
 
 def _require_free(file: h5py.File, path: Path, dataset: str) -> None:

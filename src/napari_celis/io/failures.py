@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from napari_celis.core.errors import CelisError, CorruptFileError, NotEnoughMemoryError, VolumeError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A full disk, a full share of it, and a file that may not become larger."""
 
 
 @contextmanager
@@ -44,11 +49,21 @@ def writing(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        if getattr(error, "errno", None) == errno.ENOSPC:
+        if _is_full(error):
             way_out = "Free some space or write somewhere else."
         else:
             way_out = "Check the folder's access rights, or write somewhere else."
         raise VolumeError(f"{name} could not be written: {short_reason(error)}. {way_out}") from error
+
+
+def _is_full(error: Exception) -> bool:
+    """Tell a full disk, also where a library keeps the number of the error to itself."""
+    text = str(error)
+    return (
+        getattr(error, "errno", None) in FULL
+        or os.strerror(errno.ENOSPC) in text
+        or re.search(r"\d+ requested and \d+ written", text) is not None
+    )
 
 
 def _corrupt(name: str, error: Exception) -> CorruptFileError:

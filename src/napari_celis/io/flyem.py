@@ -9,6 +9,7 @@ import numpy as np
 
 from napari_celis.core.errors import CorruptFileError
 from napari_celis.core.volume import as_labels, require_label_type
+from napari_celis.io.hdf5_links import find_node
 from napari_celis.io.lazy import Box, LazyArray
 from napari_celis.io.memory import require_memory
 
@@ -35,7 +36,7 @@ def has_bodies(file: h5py.File, dataset: str) -> bool:
     """Tell whether `dataset` means the bodies of a FlyEM file, and is not a dataset itself."""
     if dataset.rpartition("/")[2] != BODIES or dataset in file:
         return False
-    stack, table = file.get(stack_of(dataset)), file.get(transforms_of(dataset))
+    stack, table = find_node(file, stack_of(dataset)), find_node(file, transforms_of(dataset))
     return (
         isinstance(stack, h5py.Dataset)
         and isinstance(table, h5py.Dataset)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +11,13 @@ import numpy as np
 from napari_celis.core.errors import VolumeError
 from napari_celis.core.volume import Volume
 from napari_celis.io import flyem
-from napari_celis.io.atomic import atomic_file
 from napari_celis.io.blocks import Kind, Progress, read_blocks, stored_type
 from napari_celis.io.catalog import DatasetInfo, choose_dataset, display_name, make_volume, require_level
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
+from napari_celis.io.hdf5_links import find_node
+from napari_celis.io.hdf5_writing import extend_file
 from napari_celis.io.lazy import LazyArray
-from napari_celis.io.memory import format_gb
 
 DEFAULT_DATASET = {"image": "volumes/raw", "labels": "volumes/labels/neuron_ids"}
 """Where the CREMI layout keeps them."""
@@ -36,11 +33,14 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
         if chosen is None or not _holds(file, chosen):
             chosen = choose_dataset(path, dataset, _catalog(file)).name
         name = display_name(path, chosen)
-        if isinstance(file.get(chosen), h5py.Dataset):
-            stored = file[chosen]
+        stored = find_node(file, chosen)
+        if isinstance(stored, h5py.Dataset):
             return make_volume(_lazy(file, stored, name), _geometry(stored, name), name)
-        stack = file[flyem.stack_of(chosen)]
-        bodies = flyem.map_to_bodies(_lazy(file, stack, name), file[flyem.transforms_of(chosen)], name)
+        stack = find_node(file, flyem.stack_of(chosen))
+        table = find_node(file, flyem.transforms_of(chosen))
+        assert isinstance(stack, h5py.Dataset)
+        assert isinstance(table, h5py.Dataset)
+        bodies = flyem.map_to_bodies(_lazy(file, stack, name), table, name)
         return make_volume(bodies, _geometry(stack, name), name)
 
 
@@ -53,32 +53,26 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
 def write_volume(
     volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
 ) -> None:
-    """Write one dataset in the CREMI layout; other datasets of an existing file stay.
-
-    HDF5 files do not survive a process that dies while it writes to them, so an existing file is copied,
-    the copy gets the new dataset, and then replaces the original.
-    """
+    """Write one dataset in the CREMI layout; other datasets of an existing file stay."""
     inside = (dataset or DEFAULT_DATASET[kind]).strip("/")
     dtype = stored_type(volume, kind)
-    with atomic_file(path) as temporary:
-        if path.exists():
-            _copy(path, temporary)
-        with _open_to_write(path, temporary) as file:
-            _make_room(file, path, inside)
-            chunks = tuple(min(pair) for pair in zip(CHUNKS, volume.shape, strict=True))
-            created = file.create_dataset(
-                inside,
-                volume.shape,
-                dtype,
-                chunks=chunks,
-                compression="gzip",
-                compression_opts=1,
-                shuffle=True,
-            )
-            created.attrs["resolution"] = np.asarray(volume.voxel_size_nm, np.float64)
-            created.attrs["offset"] = np.asarray(volume.offset_nm, np.float64)
-            for box, voxels in read_blocks(volume, kind, chunks, progress):
-                created[box] = voxels
+    with extend_file(path) as (file, check):
+        _make_room(file, path, inside)
+        chunks = tuple(min(pair) for pair in zip(CHUNKS, volume.shape, strict=True))
+        created = file.create_dataset(
+            inside,
+            volume.shape,
+            dtype,
+            chunks=chunks,
+            compression="gzip",
+            compression_opts=1,
+            shuffle=True,
+        )
+        created.attrs["resolution"] = np.asarray(volume.voxel_size_nm, np.float64)
+        created.attrs["offset"] = np.asarray(volume.offset_nm, np.float64)
+        for box, voxels in read_blocks(volume, kind, chunks, progress):
+            created[box] = voxels
+            check()
 
 
 def _open_file(path: Path) -> h5py.File:
@@ -93,7 +87,7 @@ def _open_file(path: Path) -> h5py.File:
 
 def _holds(file: h5py.File, dataset: str) -> bool:
     """Tell whether a dataset exists, without walking through the whole file."""
-    node = file.get(dataset)
+    node = find_node(file, dataset)
     if node is None:
         return flyem.has_bodies(file, dataset)
     return isinstance(node, h5py.Dataset) and node.shape is not None
@@ -142,31 +136,11 @@ def _lazy(file: h5py.File, node: h5py.Dataset, name: str) -> LazyArray:
     return LazyArray(read_box, shape=node.shape, dtype=np.dtype(node.dtype), name=name, chunks=node.chunks)
 
 
-def _copy(path: Path, temporary: Path) -> None:
-    """Copy an existing file, if the disk can hold it twice."""
-    needed, free = path.stat().st_size, shutil.disk_usage(path.parent).free
-    if needed > free:
-        raise VolumeError(
-            f"Adding a dataset to {path} needs {format_gb(needed)} for a safe copy, but the disk has "
-            f"{format_gb(free)} free. Write to a new file instead."
-        )
-    shutil.copyfile(path, temporary)
-
-
-@contextmanager
-def _open_to_write(path: Path, temporary: Path) -> Iterator[h5py.File]:
-    """Open the copy; a file that cannot be extended is reported under its own name."""
-    with reading(str(path)):
-        file = h5py.File(temporary, "a")
-    with file:
-        yield file
-
-
 def _make_room(file: h5py.File, path: Path, dataset: str) -> None:
     """Remove a dataset that is to be replaced; refuse to replace a group, or to nest in a dataset."""
     parts = dataset.split("/")
     for length in range(1, len(parts) + 1):
-        node = file.get("/".join(parts[:length]))
+        node = find_node(file, "/".join(parts[:length]))
         is_last = length == len(parts)
         if node is not None and isinstance(node, h5py.Dataset) != is_last:
             is_what = "a group" if is_last else "a dataset"

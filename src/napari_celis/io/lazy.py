@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from napari_celis.core.errors import VolumeError
-from napari_celis.core.volume import count_voxels, require_numbers, require_three_axes, require_voxels
+from napari_celis.core.errors import CorruptFileError, VolumeError
+from napari_celis.core.volume import (
+    count_voxels,
+    format_shape,
+    require_numbers,
+    require_three_axes,
+    require_voxels,
+)
 from napari_celis.io.failures import reading
-from napari_celis.io.memory import require_memory
+from napari_celis.io.memory import format_gb, require_memory
 
 Box = tuple[slice, slice, slice]
 """A part of a volume: three slices with start and stop, inside the volume, in steps of one."""
 
+LARGE_CHUNK_BYTES = 256 * 2**20
+"""Chunks below this size may be larger than their volume."""
 MAX_CHUNKS = 1_000_000
 """Most chunks that one read may touch; beyond it lies a damaged header, or a file nobody can use."""
+
+
+def require_chunks(chunks: Sequence[int], shape: Sequence[int], itemsize: int, name: str) -> None:
+    """Refuse chunks that are larger than the volume they are parts of, or than memory.
+
+    Parameters
+    ----------
+    chunks, shape : sequence of int
+        As a file claims them; a chunk is unpacked whole, however little of it is wanted.
+    itemsize : int
+        Bytes per voxel.
+    name : str
+        What messages call the volume.
+    """
+    n_bytes, whole = (count_voxels(sizes) * itemsize for sizes in (chunks, shape))
+    if n_bytes > max(LARGE_CHUNK_BYTES, 2 * whole):
+        raise CorruptFileError(
+            f"{name} is cut into chunks of {format_shape(chunks)} voxels, {format_gb(n_bytes)} each, but has "
+            f"only {format_shape(shape)}. Store it again in smaller chunks, for example 64 × 64 × 64."
+        )
+    require_memory(n_bytes, name)
 
 
 class LazyArray:
@@ -55,6 +84,8 @@ class LazyArray:
         self.shape = tuple(int(size) for size in shape)
         self.dtype = dtype.newbyteorder("=")
         self.chunks = None if chunks is None else tuple(max(1, int(size)) for size in chunks)
+        if self.chunks is not None:
+            require_chunks(self.chunks, self.shape, self.dtype.itemsize, name)
 
     @property
     def size(self) -> int:

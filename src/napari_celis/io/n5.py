@@ -9,11 +9,12 @@ from typing import Any
 from napari_celis.core.errors import MissingDatasetError
 from napari_celis.core.volume import Volume, as_triple, require_three_axes
 from napari_celis.io.catalog import DatasetInfo, choose_dataset, display_name, make_volume, require_level
+from napari_celis.io.confinement import require_inside
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
 from napari_celis.io.tensorstore import lazy_zyx, open_store
 from napari_celis.io.units import nm_per_unit
-from napari_celis.io.zarr_nodes import MAX_DEPTH, read_json
+from napari_celis.io.zarr_nodes import MAX_DEPTH, read_json, subfolders
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
@@ -21,12 +22,18 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
     require_level(path, level, 1)
     chosen = choose_dataset(path, dataset, list_datasets(path)).name
     name = display_name(path, chosen)
+    require_inside(path / chosen, path)
     with reading(name):
         fields = read_json(path / chosen / "attributes.json")
         require_three_axes(fields["dimensions"], name)
         chunks = tuple(int(size) for size in fields["blockSize"])
         store = open_store({"driver": "n5"}, path / chosen)
-        return make_volume(lazy_zyx(store, chunks=chunks, name=name), _geometry(fields, name), name)
+
+        def block(index: tuple[int, ...]) -> Path:
+            return path.joinpath(chosen, *(str(at) for at in index))
+
+        data = lazy_zyx(store, chunks=chunks, name=name, root=path, file_of=block)
+        return make_volume(data, _geometry(fields, name), name)
 
 
 def list_datasets(path: Path) -> list[DatasetInfo]:
@@ -45,17 +52,19 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
     return found
 
 
-def _walk(folder: Path, depth: int = 0) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _walk(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Find datasets, which have `dimensions`; blocks inside them are not looked at."""
-    with reading(str(folder)):
-        attributes = folder / "attributes.json"
-        fields = read_json(attributes) if attributes.is_file() else {}
+    open_folders = [(root, 0)]
+    seen: set[str] = set()
+    while open_folders:
+        folder, depth = open_folders.pop()
+        with reading(str(folder)):
+            attributes = folder / "attributes.json"
+            fields = read_json(attributes) if attributes.is_file() else {}
         if "dimensions" in fields:
             yield folder, fields
-            return
-        children = sorted(child for child in folder.iterdir() if child.is_dir())
-    for child in children if depth < MAX_DEPTH else ():
-        yield from _walk(child, depth + 1)
+        elif depth < MAX_DEPTH:
+            open_folders += [(child, depth + 1) for child in reversed(subfolders(folder, root, seen))]
 
 
 def _geometry(fields: dict[str, Any], name: str) -> Geometry:

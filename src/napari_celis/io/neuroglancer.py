@@ -12,19 +12,23 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from napari_celis.core.errors import VolumeError
 from napari_celis.core.volume import Volume
 from napari_celis.io.atomic import atomic_file
 from napari_celis.io.blocks import Kind
+from napari_celis.io.confinement import is_inside
 from napari_celis.io.failures import short_reason
 
 VIEWER = "https://neuroglancer-demo.appspot.com"
 PORT = 9000
+OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
+"""Names under which a browser may ask; another site that gives its name this address is not answered."""
 SUFFIXES = (".html", ".json")
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title} in neuroglancer</title>
@@ -132,7 +136,8 @@ def make_server(folder: Path, port: int = PORT) -> ThreadingHTTPServer:
     Parameters
     ----------
     folder : Path
-        Everything in it can be read by pages in the browser while the server runs.
+        Everything in it can be read by neuroglancer's page, and by pages of this computer, while the server
+        runs; links out of it are not followed.
     port : int
         0 takes a free one.
     """
@@ -147,10 +152,26 @@ def make_server(folder: Path, port: int = PORT) -> ThreadingHTTPServer:
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    """Serves files to pages from other addresses, silently."""
+    """Serves the files of one folder to neuroglancer's page and to pages of this computer, silently."""
+
+    def send_head(self) -> Any:
+        """Answer those who ask for this computer, with what lies in the folder."""
+        host = urlsplit(f"//{self.headers.get('Host', 'localhost')}").hostname
+        if host not in OWN_HOSTS:
+            self.send_error(HTTPStatus.FORBIDDEN, "Ask for localhost")
+            return None
+        path, folder = Path(self.translate_path(self.path)), Path(self.directory)
+        if not is_inside(path, folder) or not (path.is_dir() or path.is_file()):
+            self.send_error(HTTPStatus.NOT_FOUND, "There is no such file")
+            return None
+        return super().send_head()
 
     def end_headers(self) -> None:
-        self.send_header("Access-Control-Allow-Origin", "*")
+        """Name the page that may read the answer, if it is one of those."""
+        origin = self.headers.get("Origin", "") if hasattr(self, "headers") else ""
+        if origin == VIEWER or urlsplit(origin).hostname in OWN_HOSTS:
+            self.send_header("Access-Control-Allow-Origin", origin)
+        self.send_header("Vary", "Origin")
         super().end_headers()
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002, the name it has upstream

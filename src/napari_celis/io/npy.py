@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import struct
 import zipfile
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +33,8 @@ from napari_celis.io.memory import require_memory
 TRAILER_MAGIC = b"CELISnpy"
 """Ends a file that carries voxel size and offset behind its voxels, where NumPy does not look."""
 MAX_TRAILER_BYTES = 2**16
+MAX_HEADER_BYTES = 2**16
+"""A header says shape and type in less than a hundred."""
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
@@ -75,16 +79,23 @@ def write_volume(
 
 
 def open_npz(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Read one member of an npz archive into memory; there is no way to read a part of it."""
+    """Open one member of an npz archive; the first read reads all of it, there is no way to read a part."""
     require_level(path, level, 1)
     with reading(str(path)), zipfile.ZipFile(path) as archive:
         chosen = choose_dataset(path, dataset, _npz_catalog(archive, str(path)))
         name = display_name(path, chosen.name)
-        voxels = _read_member(archive, f"{chosen.name}.npy", name)
-        require_three_axes(voxels.shape, name)
-        require_voxels(voxels.shape, name)
-        native = voxels.astype(voxels.dtype.newbyteorder("="), copy=False)
-        return make_volume(native, Geometry(chosen.voxel_size_nm, chosen.offset_nm), name)
+        require_three_axes(chosen.shape, name)
+        require_voxels(chosen.shape, name)
+        dtype = _member_header(archive, f"{chosen.name}.npy")[1]
+        require_numbers(dtype, name)
+
+    @cache
+    def whole() -> np.ndarray:
+        with zipfile.ZipFile(path) as archive:
+            return _read_member(archive, f"{chosen.name}.npy", name)
+
+    data = LazyArray(lambda box: whole()[box], shape=chosen.shape, dtype=dtype, name=name)
+    return make_volume(data, Geometry(chosen.voxel_size_nm, chosen.offset_nm), name)
 
 
 def list_npz(path: Path) -> list[DatasetInfo]:
@@ -98,9 +109,7 @@ def _npz_catalog(archive: zipfile.ZipFile, name: str) -> list[DatasetInfo]:
     shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
     for member in archive.namelist():
         if member.endswith(".npy"):
-            with archive.open(member) as file:
-                shape, _, dtype = _read_header(file)
-            shapes[member.removesuffix(".npy")] = shape, dtype
+            shapes[member.removesuffix(".npy")] = _member_header(archive, member)
     fields = {
         key: _read_member(archive, f"{key}.npy", name)
         for key in ("voxel_size_nm", "offset_nm")
@@ -117,24 +126,41 @@ def _npz_catalog(archive: zipfile.ZipFile, name: str) -> list[DatasetInfo]:
 
 def _read_member(archive: zipfile.ZipFile, member: str, name: str) -> np.ndarray:
     """Read one array, after looking at its header: a few bytes can claim any size."""
-    with archive.open(member) as file:
-        shape, _, dtype = _read_header(file)
+    shape, dtype = _member_header(archive, member)
     require_numbers(dtype, name)
-    require_memory(count_voxels(shape) * dtype.itemsize, name)
+    needed, there = count_voxels(shape) * dtype.itemsize, archive.getinfo(member).file_size
+    require_memory(needed, name)
+    if needed > there:
+        raise ValueError(f"{member} should have {needed} bytes but has {there}")
     with archive.open(member) as file:
         return np.asarray(npy_format.read_array(file, allow_pickle=False))
+
+
+def _member_header(archive: zipfile.ZipFile, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read shape and type of one array of an archive."""
+    with archive.open(member) as file:
+        shape, _, dtype = _read_header(file)
+    return shape, dtype
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Read shape, order and type; the file then stands at the first voxel."""
     version = npy_format.read_magic(file)
-    read = {
-        (1, 0): npy_format.read_array_header_1_0,
-        (2, 0): npy_format.read_array_header_2_0,
-    }.get(version)
-    if read is None:
+    readers = {
+        (1, 0): ("<H", npy_format.read_array_header_1_0),
+        (2, 0): ("<I", npy_format.read_array_header_2_0),
+    }
+    if version not in readers:
         raise ValueError(f"version {version[0]}.{version[1]} of the npy format holds records, not voxels")
-    shape, fortran_order, dtype = read(file)
+    code, read = readers[version]
+    stated = file.read(struct.calcsize(code))
+    if len(stated) < struct.calcsize(code):
+        raise ValueError("it ends within its header")
+    n_bytes = struct.unpack(code, stated)[0]
+    if n_bytes > MAX_HEADER_BYTES:
+        raise ValueError(f"its header claims {n_bytes} bytes")
+    header = stated + file.read(n_bytes)
+    shape, fortran_order, dtype = read(BytesIO(header))
     if any(size < 0 for size in shape):
         raise ValueError(f"the header claims shape {shape}")
     return shape, fortran_order, dtype

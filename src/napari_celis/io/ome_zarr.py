@@ -14,6 +14,7 @@ from napari_celis.core.errors import VolumeError
 from napari_celis.core.volume import Triple, Volume
 from napari_celis.io.atomic import atomic_file, atomic_folder
 from napari_celis.io.blocks import Kind, Progress, iterate_boxes, read_blocks, stored_type
+from napari_celis.io.confinement import require_inside
 from napari_celis.io.lazy import Box
 from napari_celis.io.ome import AXES, multiscale_attributes, parse_multiscale
 from napari_celis.io.pyramid import (
@@ -42,6 +43,7 @@ def write_volume(
             _make_groups(temporary, dataset)
             _write_pyramid(volume, temporary / dataset, dataset, kind, progress)
     else:
+        require_inside(path / dataset, path)
         _require_group(path)
         _make_groups(path, dataset)
         with atomic_folder(

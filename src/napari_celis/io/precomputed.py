@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,9 +12,10 @@ from napari_celis.core.volume import Volume, as_triple
 from napari_celis.io.atomic import atomic_folder
 from napari_celis.io.blocks import Kind, Progress, read_blocks, stored_type
 from napari_celis.io.catalog import DatasetInfo, make_volume, require_dataset_unnamed, require_level
+from napari_celis.io.confinement import require_inside, require_regular
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
-from napari_celis.io.tensorstore import import_tensorstore, lazy_zyx, open_store
+from napari_celis.io.tensorstore import import_tensorstore, lazy_zyx, open_store, write_part
 from napari_celis.io.zarr_nodes import read_json
 
 CHUNK = 64
@@ -40,9 +42,16 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
                 "as its own volume."
             )
         scale = info["scales"][index]
+        folder = path / _key(scale)
+        require_inside(folder, path)
         chunks = tuple(max(int(chunk[axis]) for chunk in scale["chunk_sizes"]) for axis in range(3))
         store = open_store({"driver": "neuroglancer_precomputed", "scale_index": index}, path)
-        data = lazy_zyx(store[..., 0], chunks=chunks, name=name)
+        if "sharding" in scale and folder.is_dir():
+            for shard in folder.iterdir():
+                require_inside(shard, path)
+                require_regular(shard)
+        chunk = partial(_chunk_file, folder, scale, chunks)
+        data = lazy_zyx(store[..., 0], chunks=chunks, name=name, root=path, file_of=chunk)
         return make_volume(data, _geometry(info, scale, name), name)
 
 
@@ -87,7 +96,7 @@ def write_volume(
             shifted = tuple(
                 slice(start + part.start, start + part.stop) for start, part in zip(origin, box, strict=True)
             )
-            turned[shifted].write(voxels).result()
+            write_part(turned[shifted], voxels)
 
 
 def is_one_volume(folder: Path) -> bool:
@@ -97,8 +106,29 @@ def is_one_volume(folder: Path) -> bool:
         return False
     with reading(str(folder)):
         fields = read_json(info)
-        keys = {PurePosixPath(str(scale["key"])).parts[0] for scale in fields.get("scales", ())}
+        keys = {PurePosixPath(_key(scale)).parts[0] for scale in fields.get("scales", ())}
     return bool(keys) and {entry.name for entry in folder.iterdir()} <= {"info", *keys}
+
+
+def _key(scale: dict[str, Any]) -> str:
+    """Read the folder of a scale, which has to lie inside the volume's."""
+    key = str(scale["key"])
+    parts = PurePosixPath(key).parts
+    if not parts or PurePosixPath(key).is_absolute() or ".." in parts:
+        raise ValueError(f"the key {key!r} of a scale leads out of the volume")
+    return key
+
+
+def _chunk_file(folder: Path, scale: dict[str, Any], chunks: tuple[int, ...], index: tuple[int, ...]) -> Path:
+    """Name the file of a chunk; shards hold many of them."""
+    if "sharding" in scale:
+        return folder
+    ranges = []
+    for at, chunk, size, first in zip(
+        index, chunks, scale["size"], scale.get("voxel_offset", [0, 0, 0]), strict=True
+    ):
+        ranges.append(f"{first + at * chunk}-{first + min((at + 1) * chunk, size)}")
+    return folder / "_".join(ranges)
 
 
 def _info(volume: Volume, data_type: str, kind: Kind) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from napari_celis.io.blocks import Kind
 from napari_celis.io.geometry import format_nm
 from napari_celis.io.lazy import Box, LazyArray
 
+MOST = 1000
+"""New voxels are at least this part of an old one, and at most as many times as long or twice the volume."""
+
 
 def resample(volume: Volume, voxel_size_nm: Triple, kind: Kind) -> Volume:
     """Give a volume another voxel size.
@@ -33,6 +36,13 @@ def resample(volume: Volume, voxel_size_nm: Triple, kind: Kind) -> Volume:
     """
     if not all(np.isfinite(length) and length > 0 for length in voxel_size_nm):
         raise VolumeError(f"Voxels of {format_nm(voxel_size_nm)} nm cannot be. Give three lengths above 0.")
+    for axis, new, old, size in zip("zyx", voxel_size_nm, volume.voxel_size_nm, volume.shape, strict=True):
+        finest, coarsest = old / MOST, old * max(2 * size, MOST)
+        if not finest <= new <= coarsest:
+            raise VolumeError(
+                f"Voxels of {new:g} nm along {axis} cannot be made of {volume.name}, which has {size} voxels "
+                f"of {old:g} nm along it. Give lengths from {finest:g} to {coarsest:g} nm."
+            )
     ratios = as_triple(new / old for new, old in zip(voxel_size_nm, volume.voxel_size_nm, strict=True))
     axes = [_Axis(size, ratio) for size, ratio in zip(volume.shape, ratios, strict=True)]
 

@@ -13,6 +13,7 @@ from PIL import PngImagePlugin
 from napari_celis.core.errors import MissingDatasetError, VolumeError
 from napari_celis.core.volume import Volume, format_shape
 from napari_celis.io.catalog import DatasetInfo, make_volume, require_dataset_unnamed, require_level
+from napari_celis.io.confinement import require_inside
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry
 from napari_celis.io.lazy import Box, LazyArray
@@ -29,7 +30,7 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
     """Open a folder of sections, in the order a person would count them."""
     require_level(path, level, 1)
     require_dataset_unnamed(path, dataset)
-    files = _section_files(path)
+    files = section_files(path)
     shape, dtype = _section_type(files[0])
 
     def read(z: int) -> np.ndarray:
@@ -50,7 +51,7 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
 
 def list_datasets(path: Path) -> list[DatasetInfo]:
     """Describe the stack by its first section."""
-    files = _section_files(path)
+    files = section_files(path)
     shape, dtype = _section_type(files[0])
     return [DatasetInfo("", (len(files), *shape), str(dtype))]
 
@@ -70,7 +71,7 @@ def natural_key(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name.lower())]
 
 
-def _section_files(folder: Path) -> list[Path]:
+def section_files(folder: Path) -> list[Path]:
     """List the sections of a folder."""
     with reading(str(folder)):
         files = [
@@ -78,6 +79,8 @@ def _section_files(folder: Path) -> list[Path]:
             for entry in folder.iterdir()
             if entry.suffix.lower() in SUFFIXES and not entry.name.startswith(".") and entry.is_file()
         ]
+    for entry in files:
+        require_inside(entry, folder)
     if not files:
         raise MissingDatasetError(
             f"{folder} is a folder without TIFF or PNG sections, and it is no Zarr, N5 or precomputed volume "

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from napari_celis.core.errors import MissingDatasetError, VolumeError
+from napari_celis.io.atomic import recover
+from napari_celis.io.confinement import require_regular
 
 
 class Format(Enum):
@@ -122,8 +124,10 @@ def detect_format(target: Target) -> Format:
         If it is nothing we can open.
     """
     path = target.path
+    recover(path)
     if not path.exists():
         raise MissingDatasetError(f"{path} does not exist. Check the path; a dataset goes after a colon.")
+    require_regular(path)
     if target.format is not None:
         return target.format
     by_suffix = FORMAT_OF_SUFFIX.get(path.suffix.lower())
@@ -138,6 +142,11 @@ def detect_format(target: Target) -> Format:
 
 def format_to_write(target: Target) -> Format:
     """Choose the format of a new volume by its suffix."""
+    if target.dataset is not None and ".." in re.split(r"[/\\]", target.dataset):
+        raise VolumeError(
+            f"{target.path}:{target.dataset} cannot be written: the dataset leads out of the file. Name one "
+            "inside it."
+        )
     wanted = target.format or FORMAT_OF_SUFFIX.get(target.path.suffix.lower())
     if wanted in (None, Format.N5, Format.NPZ):
         raise VolumeError(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from napari_celis.core.errors import MissingExtraError
+from napari_celis.io.confinement import require_inside, require_regular
 from napari_celis.io.lazy import Box, LazyArray
 
 
@@ -45,7 +50,25 @@ def open_store(spec: dict[str, Any], path: Path, *, write: bool = False) -> Any:
     return tensorstore.open({**spec, "kvstore": kvstore}, open=True, read=True, write=write).result()
 
 
-def lazy_zyx(store: Any, *, chunks: tuple[int, ...], name: str) -> LazyArray:
+def write_part(part: Any, voxels: np.ndarray) -> None:
+    """Write voxels to a part of a store; what the system says comes as an `OSError`."""
+    try:
+        part.write(voxels).result()
+    except ValueError as error:
+        code = re.search(r"os_error_code='(\d+)'", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1]))) from error
+
+
+def lazy_zyx(
+    store: Any,
+    *,
+    chunks: tuple[int, ...],
+    name: str,
+    root: Path,
+    file_of: Callable[[tuple[int, ...]], Path],
+) -> LazyArray:
     """Wrap a store whose axes run x, y, z.
 
     Parameters
@@ -56,11 +79,22 @@ def lazy_zyx(store: Any, *, chunks: tuple[int, ...], name: str) -> LazyArray:
         Of the stored blocks, in the order x, y, z.
     name : str
         What messages call it.
+    root : Path
+        The folder of the volume, which no link may lead out of.
+    file_of : callable
+        Names the file of a chunk by its place on the grid of chunks, x, y, z.
     """
     turned = store.T
     origin = turned.domain.origin
 
     def read_box(box: Box) -> Any:
+        grid = [
+            range(part.start // chunk, -(-part.stop // chunk))
+            for part, chunk in zip(box[::-1], chunks, strict=True)
+        ]
+        for file in {file_of(index) for index in product(*grid)}:
+            require_inside(file, root)
+            require_regular(file)
         shifted = tuple(
             slice(start + part.start, start + part.stop) for start, part in zip(origin, box, strict=True)
         )

@@ -9,6 +9,8 @@ from typing import IO, NamedTuple
 
 import tifffile
 
+from napari_celis.io.ome_tiff import require_sane_ome
+
 
 class _Layout(NamedTuple):
     """How numbers are stored: the start of a file says which of four ways."""
@@ -40,10 +42,18 @@ def open_tiff(path: Path) -> tifffile.TiffFile:
     ------
     ValueError
         If a page points back to an earlier one.
+    CelisError
+        If its OME metadata ask for what `require_sane_ome` refuses.
     """
     with open(path, "rb") as file:
         _require_end(file)
-    return tifffile.TiffFile(path)
+    tif = tifffile.TiffFile(path)
+    try:
+        require_sane_ome(tif, path)
+    except BaseException:
+        tif.close()
+        raise
+    return tif
 
 
 def _require_end(file: IO[bytes]) -> None:

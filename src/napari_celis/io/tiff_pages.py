@@ -9,6 +9,7 @@ import numpy as np
 
 from napari_celis.core.errors import VolumeError
 from napari_celis.core.volume import count_voxels, require_numbers
+from napari_celis.io.lazy import require_chunks
 from napari_celis.io.memory import require_memory
 
 # Without a handler of its own, everything that tifffile notices in a damaged file would go to stderr.
@@ -43,5 +44,6 @@ def page_type(page: Any, name: str) -> tuple[tuple[int, int], np.dtype[Any]]:
 def read_page(page: Any, name: str) -> np.ndarray:
     """Decode a page that page_type accepts, if it fits into memory together with its largest tile."""
     shape, dtype = page_type(page, name)
+    require_chunks(page.chunks, shape, dtype.itemsize, name)
     require_memory((count_voxels(shape) + count_voxels(page.chunks)) * dtype.itemsize, name)
     return np.asarray(page.asarray(maxworkers=1)).astype(dtype, copy=False)

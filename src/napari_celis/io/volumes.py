@@ -23,6 +23,7 @@ from napari_celis.core.volume import (
 )
 from napari_celis.io.blocks import Kind, Progress
 from napari_celis.io.catalog import DatasetInfo
+from napari_celis.io.disk import require_room
 from napari_celis.io.geometry import require_geometry
 from napari_celis.io.targets import Format, detect_format, format_to_write, split_target
 
@@ -140,7 +141,10 @@ def write_volume(
     require_voxels(volume.data.shape, volume.name)
     require_geometry(volume.voxel_size_nm, volume.offset_nm, volume.name)
     split = split_target(target)
-    write = _FORMATS[format_to_write(split)].load("write_volume")
+    stored_as = format_to_write(split)
+    is_plain = stored_as is Format.NPY or (stored_as is Format.TIFF and kind == "image")
+    require_room(split.path, volume.nbytes, volume.name, is_compressed=not is_plain)
+    write = _FORMATS[stored_as].load("write_volume")
     write(volume, split.path, split.dataset, kind, progress)
     return split.path
 

@@ -10,13 +10,14 @@ import numpy as np
 import zarr
 
 from napari_celis.core.errors import CelisError, MissingDatasetError
-from napari_celis.core.volume import Volume, count_voxels
-from napari_celis.io import checked_blosc
+from napari_celis.core.volume import Volume
+from napari_celis.io import checked_codecs
 from napari_celis.io.catalog import DatasetInfo, choose_dataset, display_name, make_volume, require_level
+from napari_celis.io.confined_store import ConfinedStore
+from napari_celis.io.confinement import require_inside
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
-from napari_celis.io.lazy import Box, LazyArray
-from napari_celis.io.memory import require_memory
+from napari_celis.io.lazy import Box, LazyArray, require_chunks
 from napari_celis.io.ome import Multiscale, parse_multiscale, spatial_axes
 from napari_celis.io.ome_zarr import write_volume
 from napari_celis.io.units import nm_per_unit
@@ -28,6 +29,7 @@ __all__ = ["list_datasets", "open_array", "open_volume", "write_volume"]
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
     """Open an array, or one level of a pyramid."""
     folder = path if dataset is None else path / dataset.strip("/")
+    require_inside(folder, path)
     node = read_node(folder) if folder.is_dir() else None
     if node is None or not (node.is_array or parse_multiscale(node.attributes, str(folder))):
         chosen = choose_dataset(path, dataset, list_datasets(path))
@@ -37,12 +39,13 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
     if node.is_array:
         require_level(path, level, 1)
         multiscale, geometry = _in_pyramid(node)
-        return _as_volume(node, multiscale, geometry or _plain_geometry(node, name), name)
+        return _as_volume(path, node, multiscale, geometry or _plain_geometry(node, name), name)
     multiscale = parse_multiscale(node.attributes, name)
     assert multiscale is not None
     chosen_level = multiscale.levels[require_level(path, level, len(multiscale.levels))]
+    require_inside(folder / chosen_level.path, path)
     array = _require_node(folder / chosen_level.path)
-    return _as_volume(array, multiscale, chosen_level.geometry, name)
+    return _as_volume(path, array, multiscale, chosen_level.geometry, name)
 
 
 def list_datasets(path: Path) -> list[DatasetInfo]:
@@ -98,12 +101,14 @@ def _in_pyramid(node: Node) -> tuple[Multiscale | None, Geometry | None]:
     return None, None
 
 
-def _as_volume(node: Node, multiscale: Multiscale | None, geometry: Geometry, name: str) -> Volume:
+def _as_volume(
+    root: Path, node: Node, multiscale: Multiscale | None, geometry: Geometry, name: str
+) -> Volume:
     """Wrap an array with its axes in the order z, y, x."""
     with reading(name):
-        array = open_array(node)
+        array = open_array(node, root)
         shape, chunks = tuple(array.shape), tuple(array.chunks)
-        require_memory(count_voxels(chunks) * array.dtype.itemsize, name)
+        require_chunks(chunks, shape, array.dtype.itemsize, name)
         where = tuple(range(len(shape))) if multiscale is None else spatial_axes(multiscale.axes, shape, name)
         order = np.argsort(np.argsort(where))
 
@@ -123,11 +128,22 @@ def _as_volume(node: Node, multiscale: Multiscale | None, geometry: Geometry, na
     return make_volume(data, geometry, name)
 
 
-def open_array(node: Node) -> Any:
-    """Open an array for reading, with codecs that survive damage, and without remarks on its style."""
-    with checked_blosc.checking(), warnings.catch_warnings():
+def open_array(node: Node, root: Path | None = None) -> Any:
+    """Open an array for reading, with codecs that survive damage, and without remarks on its style.
+
+    Parameters
+    ----------
+    node : Node
+        The array.
+    root : Path, optional
+        The volume that it belongs to, which no link may lead out of; its own folder by default.
+    """
+    with checked_codecs.checking(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return zarr.open_array(store=str(node.path), mode="r", zarr_format=node.zarr_format)
+        store = ConfinedStore(node.path, root)
+        array = zarr.open_array(store=store, mode="r", zarr_format=node.zarr_format)
+        checked_codecs.set_limits(array)
+        return array
 
 
 def _plain_geometry(node: Node, name: str) -> Geometry:

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from napari_celis.core.errors import CorruptFileError, VolumeError
-from napari_celis.io.failures import reading
+import numpy as np
 
+from napari_celis.core.errors import CorruptFileError, VolumeError
+from napari_celis.core.volume import require_numbers
+from napari_celis.io.confinement import follows_links, is_inside, require_regular
+from napari_celis.io.failures import reading
+from napari_celis.io.memory import format_gb
+
+MAX_JSON_BYTES = 2**25
+"""Metadata of a hundred thousand arrays in one file have about this much."""
 MAX_DEPTH = 12
 """Groups nested deeper than this are not searched."""
 METADATA_FILES = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 SAFE_CODECS = {
-    *("blosc", "bz2", "gzip", "lz4", "lzma", "pcodec", "zfpy", "zlib", "zstd"),
+    *("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"),
     *("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"),
     *("astype", "bitround", "delta", "fixedscaleoffset", "packbits", "quantize", "shuffle"),
 }
-"""Filters and compressors of version 2 that turn bytes into numbers; others can run code when they decode."""
+"""Filters and compressors of version 2 that turn bytes into numbers, and whose size can be checked; others
+can run code when they decode, or take any memory."""
+SAFE_CODECS_3 = {*("bytes", "transpose", "crc32c", "sharding_indexed"), *("blosc", "gzip", "zstd")}
+"""The same of version 3, where those of version 2 have a prefix."""
+PREFIX = "numcodecs."
+TYPE_SETTINGS = ("dtype", "astype", "encode_dtype", "decode_dtype")
+"""Settings of filters that name a type; a type of text could make gigabytes of a byte."""
+RAW_LZMA = 3
+"""Streams that do not say how they were made."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +68,8 @@ def read_node(folder: Path) -> Node | None:
             fields = read_json(folder / "zarr.json")
             if fields["node_type"] not in ("array", "group"):
                 raise ValueError(f"zarr.json says the node is of type {fields['node_type']!r}")
+            if fields["node_type"] == "array":
+                _require_safe_codecs(_named_codecs(fields.get("codecs")), folder)
             return _node(folder, 3, fields, fields["node_type"] == "array", fields.get("attributes"))
         for name in (".zarray", ".zgroup"):
             if (folder / name).is_file():
@@ -59,26 +77,60 @@ def read_node(folder: Path) -> Node | None:
                 stored = read_json(attributes) if attributes.is_file() else {}
                 fields = read_json(folder / name)
                 if name == ".zarray":
-                    _require_safe_codecs(fields, folder)
+                    codecs = [fields.get("compressor"), *(fields.get("filters") or ())]
+                    _require_safe_codecs((codec for codec in codecs if codec is not None), folder)
                 return _node(folder, 2, fields, name == ".zarray", stored)
     return None
 
 
-def walk(folder: Path, depth: int = 0) -> Iterator[Node]:
-    """Find every node below `folder`, itself included; chunks inside arrays are not looked at."""
-    node = read_node(folder)
-    if node is None:
-        return
-    yield node
-    if not node.is_array and depth < MAX_DEPTH:
-        with reading(str(folder)):
-            children = sorted(child for child in folder.iterdir() if child.is_dir())
-        for child in children:
-            yield from walk(child, depth + 1)
+def walk(root: Path) -> Iterator[Node]:
+    """Find every node below `root`, itself included; chunks inside arrays are not looked at."""
+    open_folders = [(root, 0)]
+    seen: set[str] = set()
+    while open_folders:
+        folder, depth = open_folders.pop()
+        node = read_node(folder)
+        if node is None:
+            continue
+        yield node
+        if not node.is_array and depth < MAX_DEPTH:
+            open_folders += [(child, depth + 1) for child in reversed(subfolders(folder, root, seen))]
+
+
+def subfolders(folder: Path, root: Path, seen: set[str]) -> list[Path]:
+    """List the folders in a folder, in order, each once and none outside.
+
+    Parameters
+    ----------
+    folder, root : Path
+        What to list, and the volume that it belongs to: links out of it are passed over.
+    seen : set of str
+        Where the folders so far really lie; links in a circle would have no end.
+    """
+    with reading(str(folder)):
+        # Hidden ones are what a writer has not finished.
+        children = sorted(
+            child
+            for child in folder.iterdir()
+            if child.is_dir()
+            and not child.name.startswith(".")
+            and (is_inside(child, root) or follows_links())
+        )
+    seen.add(os.path.realpath(folder))
+    new = [child for child in children if os.path.realpath(child) not in seen]
+    seen.update(os.path.realpath(child) for child in new)
+    return new
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a metadata file that has to hold an object."""
+    """Read a metadata file that has to hold an object, of a size that one may have."""
+    require_regular(path)
+    n_bytes = path.stat().st_size
+    if n_bytes > MAX_JSON_BYTES:
+        raise CorruptFileError(
+            f"{path} has {format_gb(n_bytes)}, but metadata take less than {format_gb(MAX_JSON_BYTES)}. Copy "
+            "or export it again."
+        )
     fields = json.loads(path.read_bytes())
     if not isinstance(fields, dict):
         raise CorruptFileError(f"{path} does not hold a JSON object. Copy or export it again.")
@@ -105,12 +157,29 @@ def _type_name(dtype: Any) -> str:
     return str(dtype)
 
 
-def _require_safe_codecs(fields: dict[str, Any], folder: Path) -> None:
-    """Refuse filters that unpickle, before anything opens the array."""
-    codecs = [fields.get("compressor"), *(fields.get("filters") or ())]
+def _named_codecs(codecs: Any) -> Iterator[dict[str, Any]]:
+    """List the codecs of version 3, also those inside shards, in the way of version 2."""
+    for codec in codecs or ():
+        if isinstance(codec, str):
+            yield {"id": codec}
+            continue
+        settings = codec.get("configuration") or {}
+        yield {**settings, "id": codec["name"]}
+        for inside in ("codecs", "index_codecs"):
+            yield from _named_codecs(settings.get(inside))
+
+
+def _require_safe_codecs(codecs: Iterable[dict[str, Any]], folder: Path) -> None:
+    """Refuse codecs that unpickle or have no bounds, before anything opens the array."""
     for codec in codecs:
-        if codec is not None and codec.get("id") not in SAFE_CODECS:
+        name = str(codec.get("id"))
+        is_known = name in SAFE_CODECS_3 or name.removeprefix(PREFIX) in SAFE_CODECS
+        is_raw = codec.get("format") == RAW_LZMA and name.removeprefix(PREFIX) == "lzma"
+        if not is_known or is_raw:
             raise VolumeError(
-                f"{folder} is stored with the codec `{codec.get('id')}`, which does not hold plain numbers "
-                "and could run code. Save it again as integers or floats."
+                f"{folder} is stored with the codec `{name}`, which does not hold plain numbers "
+                "and could run code, or take any memory. Save it again as integers or floats."
             )
+        for setting in TYPE_SETTINGS:
+            if codec.get(setting) is not None:
+                require_numbers(np.dtype(codec[setting]), str(folder))

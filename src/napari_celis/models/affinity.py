@@ -13,6 +13,7 @@ from napari_celis.core.volume import as_triple
 from napari_celis.models.affinity_base import AffinityNet, AffinitySettings, Preset
 from napari_celis.models.affinity_paper import N_FEATURES, PaperNet
 from napari_celis.models.affinity_unet import UNet
+from napari_celis.models.model_checks import require_shapes
 
 LONG_RANGE = (3, 9)
 """Distances of the auxiliary affinities, in voxels of the finest axis."""
@@ -119,15 +120,10 @@ def from_tensors(tensors: Mapping[str, torch.Tensor], settings: Mapping[str, Any
     ModelError
         If a tensor is missing, unknown or of another shape.
     """
-    net = build_affinity_net(AffinitySettings.from_json(settings))
-    expected = net.state_dict()
-    wrong = sorted(set(expected) ^ set(tensors))
-    wrong += [name for name in expected if name in tensors and tensors[name].shape != expected[name].shape]
-    if wrong:
-        raise ModelError(
-            f"The weights do not fit the affinity network `{net.settings.preset}`: {', '.join(wrong[:3])}"
-            f"{' and others' if len(wrong) > 3 else ''} are missing, unknown or of another shape. "
-            "The model file is damaged or was made by another version."
-        )
+    chosen = AffinitySettings.from_json(settings)
+    with torch.device("meta"):
+        empty = build_affinity_net(chosen)
+    require_shapes(empty, tensors, f"the affinity network `{chosen.preset}`")
+    net = build_affinity_net(chosen)
     net.load_state_dict(dict(tensors))
     return net.eval()

@@ -70,7 +70,7 @@ class AffinitySettings:
                 long_range=tuple(_offset(offset) for offset in values["long_range"]),
                 intensity=(float(mean), float(deviation)),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError(f"The settings of the affinity network are damaged: {error!r}.") from error
 
 

@@ -22,7 +22,15 @@ from napari_celis.core.volume import Triple, as_triple
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
-from napari_celis.models.features import LAYOUT_GRID
+from napari_celis.models.features import LAYOUT_GRID, grid_offsets
+from napari_celis.models.model_checks import (
+    MAX_FILE_BYTES,
+    MAX_TEXT,
+    is_plain_number,
+    require_finite_weights,
+    require_sense,
+    require_shapes,
+)
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.models.tensor_file import write_tensors
 
@@ -146,6 +154,9 @@ def load_model(path: str | os.PathLike[str]) -> CelisModel:
     path = Path(path)
     if not path.is_file():
         raise ModelError(f"There is no model file {path}. Give a .safetensors file made by celis train.")
+    n_bytes = path.stat().st_size
+    if n_bytes > MAX_FILE_BYTES:
+        raise ModelError(f"{path} has {n_bytes / 1e9:.3g} GB, too much for a model. Give another file.")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -157,10 +168,12 @@ def load_model(path: str | os.PathLike[str]) -> CelisModel:
     if KEY not in metadata:
         raise ModelError(f"{path} is a safetensors file, but not a model of napari-celis.")
     try:
+        if len(metadata[KEY]) > MAX_TEXT:
+            raise ModelError(f"its description has {len(metadata[KEY]):,} letters. It is damaged.")
         return _rebuild(json.loads(metadata[KEY]), tensors)
     except CelisError as error:
         raise ModelError(f"{path} cannot be used: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
         raise ModelError(
             f"{path} is damaged, or of another version: its description and its weights do not fit together "
             f"({' '.join(str(error).split())[:200]})."
@@ -169,6 +182,8 @@ def load_model(path: str | os.PathLike[str]) -> CelisModel:
 
 def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisModel:
     """Turn a description and its tensors back into a model."""
+    if not is_plain_number(described["format"]):
+        raise ModelError(f"it has format {described['format']!r:.40}, which is no number. It is damaged.")
     if described["format"] > FORMAT:
         raise ModelError(
             f"it has format {described['format']}, but this version of napari-celis reads up to {FORMAT}. "
@@ -179,6 +194,8 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisMode
             f"it has format {described['format']}, of an earlier version of napari-celis; this one reads "
             f"{OLDEST} and later. Train the model again."
         )
+    require_sense(described)
+    require_finite_weights(tensors)
     affinity = from_tensors(_under(tensors, "affinity"), described["affinity"])
     specs, energies = [], []
     for item in described["specs"]:
@@ -194,9 +211,8 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisMode
                 float(item["share"]),
             )
         )
-        network = EnergyNetwork(EnergySettings(**item["energy"]))
-        network.load_state_dict(_under(tensors, f"energy.{name}"))
-        energies.append(network.eval())
+        weights = _under(tensors, f"energy.{name}")
+        energies.append(_rebuild_energy(specs[-1], item["energy"], weights, described["layout_grid"]))
     model = CelisModel(
         affinity=affinity,
         specs=tuple(specs),
@@ -224,6 +240,25 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisMode
     if model.policy not in model.policies or set(model.policies) - set(model.thresholds):
         raise ModelError(f"it asks for the policy {model.policy!r}, which this version does not know.")
     return model
+
+
+def _rebuild_energy(
+    spec: DescriptorSpec, described: dict[str, Any], tensors: dict[str, Tensor], grid: int
+) -> EnergyNetwork:
+    """Turn the description of one energy network and its tensors back into the network."""
+    settings = EnergySettings(**described)
+    seen, taken = (spec.n_bits, len(grid_offsets(spec, grid))), (settings.n_bits, settings.n_features)
+    if seen != taken:
+        raise ModelError(
+            f"it is damaged: the energy network of `{spec.name}` takes {taken[0]} bits and {taken[1]} "
+            f"features, but the spec has {seen[0]} and the layout {seen[1]}."
+        )
+    with torch.device("meta"):
+        empty = EnergyNetwork(settings)
+    require_shapes(empty, tensors, f"the energy network of `{spec.name}`")
+    network = EnergyNetwork(settings)
+    network.load_state_dict(tensors)
+    return network.eval()
 
 
 def _prefixed(prefix: str, network: nn.Module) -> dict[str, Tensor]:

@@ -3,6 +3,8 @@
 import numba as nb
 import numpy as np
 
+import napari_celis.core.kernel_cache  # noqa: F401, a damaged cache must not fail them
+
 BYTE = np.uint64(255)
 ONE = np.uint64(1)
 

@@ -26,10 +26,23 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
     try:
         save_file(whole, temporary, dict(metadata))
         temporary.chmod(0o644)
+        _sync(temporary)
         temporary.replace(path)
+        _sync(path.parent)
     except (SafetensorError, OSError) as error:
         raise ModelError(
             f"{path} cannot be written ({error}). Check its folder and the room on the disk."
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk; Windows does the latter by itself."""
+    if path.is_dir() and os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

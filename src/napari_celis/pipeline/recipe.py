@@ -11,7 +11,7 @@ from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.kernels import adjacency, changes, seeded
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.core.volume import Volume
+from napari_celis.core.volume import Volume, doubts_about_roles
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.overlaps import Overlaps, overlaps_of
 from napari_celis.io.volumes import read_image, read_labels
@@ -64,7 +64,7 @@ def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) 
     report : callable
         Called as `report(stage, share)`; an exception it raises ends the work.
     say : callable, optional
-        Called with a sentence if grey values had to be changed.
+        Called with a sentence if grey values had to be changed, or if volumes look exchanged.
 
     Returns
     -------
@@ -97,6 +97,8 @@ def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None =
     affinities = _affinities(choice, report, say)
     if choice.supervoxels is not None:
         atoms = choice.atoms or read_atoms(choice.supervoxels, report)
+        if say is not None:
+            _remark_on_roles(choice, atoms, say)
         return Inputs(affinities, atoms, None)
     report(stage("watershed", seeded), 0.0)
     made = _make_supervoxels(choice, affinities)
@@ -140,6 +142,13 @@ def _make_supervoxels(choice: Choice, affinities: np.ndarray) -> np.ndarray:
     from napari_celis.models import apply
 
     return apply.supervoxels_of(choice.known_model, affinities, choice.voxel_size_nm)
+
+
+def _remark_on_roles(choice: Choice, atoms: Atoms, say: Say) -> None:
+    """Say so if image and supervoxels look as if they were exchanged."""
+    image = atoms.supervoxels.dense if choice.image is None else read_image(choice.image)
+    for doubt in doubts_about_roles(image, atoms.supervoxels.dense):
+        say(f"Remark: {doubt}")
 
 
 def _overlaps(supervoxels: Supervoxels, truth: Volume) -> Overlaps:

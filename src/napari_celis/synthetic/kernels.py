@@ -5,6 +5,8 @@ import math
 import numba as nb
 import numpy as np
 
+import napari_celis.core.kernel_cache  # noqa: F401, a damaged cache must not fail them
+
 
 @nb.njit(nogil=True, cache=True)
 def lower_clearance(clearance, nearest, origin, cell, points, radii, owner, reach):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from napari_celis.core.errors import TrainingError
 from napari_celis.models.tensor_file import write_tensors
 
 DESCRIPTION = "training.json"
+BEGIN_ANEW = "To throw it away and begin anew, write --anew instead of --resume."
 
 Kept = tuple[dict[str, Tensor], dict[str, Any]]
 """Named tensors, and plain JSON."""
@@ -52,10 +54,16 @@ class Workbench:
             return
         if not resume:
             self.clear()
-        elif any(folder.iterdir()) and self._read_identity(folder) != identity:
+            return
+        if not any(folder.iterdir()):
+            return
+        kept = self._read_identity(folder)
+        if kept is None:
+            raise TrainingError(f"The unfinished training in {folder} is damaged. {BEGIN_ANEW}")
+        if kept != identity:
             raise TrainingError(
-                f"The unfinished training in {folder} was of other data or settings. "
-                "Give the same ones again, or leave out --resume to begin anew."
+                f"The unfinished training in {folder} was of other data or settings. Give the same ones "
+                f"again. {BEGIN_ANEW}"
             )
 
     def load(self, part: str) -> Kept | None:
@@ -68,9 +76,7 @@ class Workbench:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 facts = json.loads((file.metadata() or {})["facts"])
         except (SafetensorError, OSError, ValueError, KeyError) as error:
-            raise TrainingError(
-                f"{path} is damaged ({error}). Leave out --resume to begin the training anew."
-            ) from error
+            raise TrainingError(f"{path} is damaged ({error}). {BEGIN_ANEW}") from error
         return tensors, facts
 
     def keep(self, part: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -81,7 +87,9 @@ class Workbench:
         description = path.parent / DESCRIPTION
         if not description.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            description.write_text(json.dumps({"identity": self._identity}))
+            temporary = description.with_name(f".{DESCRIPTION}.{os.getpid()}.part")
+            temporary.write_text(json.dumps({"identity": self._identity}))
+            temporary.replace(description)
         write_tensors(path, tensors or {"nothing": torch.zeros(1)}, {"facts": json.dumps(dict(facts))})
 
     def drop(self, part: str) -> None:

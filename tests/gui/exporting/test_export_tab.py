@@ -138,7 +138,7 @@ def test_full_disk_ends_in_a_sentence_and_leaves_nothing(windowless, qtbot, dial
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("napari_celis.io.atomic._flush_to_disk", full)
+    monkeypatch.setattr("napari_celis.io.atomic.sync_file", full)
     for button, name in [(tab.export, "seg.npy"), (tab.merges, "merges.csv"), (tab.log, "log.jsonl")]:
         dialog.name = tmp_path / name
         export(qtbot, tab, button)

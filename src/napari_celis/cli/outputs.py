@@ -1,0 +1,70 @@
+"""Outputs that must not be what a command reads, nor each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+
+LABELS = "volumes/labels/neuron_ids"
+"""The dataset that a segmentation gets in an HDF5 file where none is named."""
+
+
+def require_distinct(
+    outputs: Mapping[str, str | Path | None],
+    inputs: Mapping[str, str | Path | None],
+    *,
+    affinities: Mapping[str, str | None] | None = None,
+    unnamed: str = LABELS,
+) -> None:
+    """Refuse an output that would replace an input or another output, before the work and not after it.
+
+    Parameters
+    ----------
+    outputs : mapping
+        By the name of the option: a volume as text, `path[:dataset]`, or a file as a path.
+    inputs : mapping
+        The same, for what is read.
+    affinities : mapping, optional
+        Inputs with four axes.
+    unnamed : str
+        The dataset that an output in an HDF5 file gets where none is named.
+
+    Raises
+    ------
+    CelisError
+        Naming both options.
+    """
+    from napari_celis.core.errors import CelisError
+    from napari_celis.io.footprints import Part, part_to_write, parts_to_read
+
+    written = {
+        name: Part(target) if isinstance(target, Path) else part_to_write(target, unnamed)
+        for name, target in outputs.items()
+        if target is not None
+    }
+    given = [(name, target, 3) for name, target in inputs.items()]
+    given += [(name, target, 4) for name, target in (affinities or {}).items()]
+    for read, target, n_axes in given if written else ():
+        parts = [] if target is None else parts_to_read(target, n_axes=n_axes)
+        for name, part in written.items():
+            if any(part.overlaps(other) for other in parts):
+                raise CelisError(
+                    f"{name} {outputs[name]} would replace what is read as {read} ({target}). "
+                    "Choose another name."
+                )
+    for (name, part), (other_name, other) in combinations(written.items(), 2):
+        if part.overlaps(other):
+            raise CelisError(
+                f"{name} and {other_name} would be written to the same place, {outputs[name]}. "
+                "Choose another name for one of them."
+            )
+
+
+def require_folder_output(name: str, path: Path) -> None:
+    """Refuse a folder for outputs whose name, or the name of a folder above it, is that of a file."""
+    from napari_celis.core.errors import CelisError
+
+    for place in (path, *path.absolute().parents):
+        if place.is_file():
+            raise CelisError(f"{name} {path} cannot be a folder: {place} is a file. Choose another name.")
