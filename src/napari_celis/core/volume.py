@@ -217,7 +217,7 @@ def require_same_shape(**volumes: ArrayLike3D | Volume) -> None:
             )
 
 
-def doubts_about_roles(image: np.ndarray, supervoxels: np.ndarray | None) -> list[str]:
+def doubts_about_roles(image: np.ndarray | None = None, supervoxels: np.ndarray | None = None) -> list[str]:
     """Say what speaks against using two volumes as image and supervoxels.
 
     Neighbouring voxels of supervoxels nearly always have the same id, those of an image seldom the same grey
@@ -225,8 +225,8 @@ def doubts_about_roles(image: np.ndarray, supervoxels: np.ndarray | None) -> lis
 
     Parameters
     ----------
-    image, supervoxels : ndarray, shape (Z, Y, X)
-        As chosen; supervoxels may be None.
+    image, supervoxels : ndarray, shape (Z, Y, X), optional
+        As chosen.
 
     Returns
     -------
@@ -240,7 +240,8 @@ def doubts_about_roles(image: np.ndarray, supervoxels: np.ndarray | None) -> lis
             f"the supervoxels look like grey values: {share:.0%} of neighbouring voxels have the same id, "
             "where about 90 % are usual. Are image and supervoxels exchanged?"
         )
-    share = _share_of_equal_neighbours(image) if image.dtype.kind in "ui" else None
+    is_whole = image is not None and image.dtype.kind in "ui"
+    share = _share_of_equal_neighbours(image) if image is not None and is_whole else None
     if share is not None and share > MANY_EQUAL:
         doubts.append(
             f"the image looks like labels: {share:.0%} of neighbouring voxels have the same value, where "

@@ -97,8 +97,7 @@ def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None =
     affinities = _affinities(choice, report, say)
     if choice.supervoxels is not None:
         atoms = choice.atoms or read_atoms(choice.supervoxels, report)
-        if say is not None:
-            _remark_on_roles(choice, atoms, say)
+        _remark(doubts_about_roles(supervoxels=atoms.supervoxels.dense), say)
         return Inputs(affinities, atoms, None)
     report(stage("watershed", seeded), 0.0)
     made = _make_supervoxels(choice, affinities)
@@ -131,6 +130,7 @@ def _affinities(choice: Choice, report: Report, say: Say | None) -> np.ndarray:
     assert choice.image is not None
     report("reading image", 0.0)
     image = read_image(_named("image", choice.image))
+    _remark(doubts_about_roles(image), say)
     report("affinities", 0.0)
     return apply.affinities_of(
         choice.known_model, image, progress=lambda done, total: report("affinities", done / total), say=say
@@ -144,11 +144,11 @@ def _make_supervoxels(choice: Choice, affinities: np.ndarray) -> np.ndarray:
     return apply.supervoxels_of(choice.known_model, affinities, choice.voxel_size_nm)
 
 
-def _remark_on_roles(choice: Choice, atoms: Atoms, say: Say) -> None:
-    """Say so if image and supervoxels look as if they were exchanged."""
-    image = atoms.supervoxels.dense if choice.image is None else read_image(choice.image)
-    for doubt in doubts_about_roles(image, atoms.supervoxels.dense):
-        say(f"Remark: {doubt}")
+def _remark(doubts: list[str], say: Say | None) -> None:
+    """Say what is strange about a volume."""
+    if say is not None:
+        for doubt in doubts:
+            say(f"Remark: {doubt}")
 
 
 def _overlaps(supervoxels: Supervoxels, truth: Volume) -> Overlaps:
