@@ -16,7 +16,13 @@ def described(*, ids=(0, 10, 20, 30, 40, 50), taken=(), unseen=(), kept_apart=()
     is_taken = np.isin(np.arange(len(actions)), taken)
     available = ~is_taken & ~np.isin(np.arange(len(actions)), unseen)
     return actions, list_candidates(
-        supervoxels, actions, np.array(ids, dtype=np.uint64), is_taken, available, kept_apart
+        supervoxels,
+        actions,
+        np.array(ids, dtype=np.uint64),
+        is_taken,
+        available,
+        np.arange(len(actions)),
+        kept_apart,
     )
 
 

@@ -6,17 +6,18 @@ import numpy as np
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.decisions import ActionState, Candidates
-from napari_celis.core.doubt import doubt, doubt_order
+from napari_celis.core.doubt import ORDERED, doubt, doubt_order
 
 
-def a_chain(n_actions, *, smaller=None, state=None, root=None):
+def a_chain(n_actions, *, smaller=None, state=None, contact=None):
     """Supervoxels 1 to n + 1 in a row."""
     u = np.arange(1, n_actions + 1, dtype=np.int32)
     actions = ActionTable(u, u + 1, np.ones(n_actions, int), np.zeros((n_actions, 3)), n_actions + 1)
     smaller = np.full(n_actions, 100) if smaller is None else np.array(smaller)
-    root = np.arange(n_actions + 2) if root is None else np.array(root)
+    root = np.arange(n_actions + 2)
     state = np.zeros(n_actions, np.uint8) if state is None else np.array(state, np.uint8)
-    return actions, Candidates(root, np.ones(len(root)), smaller, smaller, state)
+    contact = np.arange(n_actions) if contact is None else np.array(contact)
+    return actions, Candidates(root, np.ones(len(root)), smaller, smaller, state, contact)
 
 
 def test_nearer_and_larger_is_more_doubtful():
@@ -45,13 +46,13 @@ def test_only_open_actions_are_asked_about():
 
 
 def test_two_segments_are_asked_about_once_by_their_best_action():
-    # Supervoxels 1 and 3 are one segment, so the first two actions lead to the same pair.
-    problem = a_chain(3, root=[0, 1, 2, 1, 4])
+    # The first two actions lie between the same two segments.
+    problem = a_chain(3, contact=[0, 0, 2])
     assert sorted(doubt_order(*problem, np.array([-1.0, -2.0, 5.0]), 0.0)) == [1, 2]
 
 
 def test_of_equally_good_actions_the_one_with_the_largest_contact_stands_for_the_pair():
-    actions, candidates = a_chain(3, root=[0, 1, 2, 1, 4])
+    actions, candidates = a_chain(3, contact=[0, 0, 2])
     actions = replace(actions, area=np.array([5, 20, 1]))
     assert sorted(doubt_order(actions, candidates, np.array([-1.0, -1.0, 5.0]), 0.0)) == [1, 2]
 
@@ -65,4 +66,16 @@ def test_a_hundred_thousand_are_ordered_and_nothing_is_lost():
     rng = np.random.default_rng(0)
     n = 100_000
     order = doubt_order(*a_chain(n, smaller=rng.integers(1, 10**6, n)), rng.normal(size=n), 0.0)
+    assert sorted(order) == list(range(n))
+
+
+def test_of_very_many_the_first_are_in_order_and_what_was_skipped_is_last():
+    rng = np.random.default_rng(0)
+    n, scores = 3 * ORDERED, rng.normal(size=3 * ORDERED)
+    problem = a_chain(n, smaller=rng.integers(1, 10**6, n))
+    worth = doubt(scores, problem[1].smaller)
+    worth[[5, 9]] = -1
+    order = doubt_order(*problem, scores, 0.0, np.array([9, 5]))
+    assert order[:ORDERED].tolist() == np.argsort(-worth, kind="stable")[:ORDERED].tolist()
+    assert order[-2:].tolist() == [9, 5]
     assert sorted(order) == list(range(n))

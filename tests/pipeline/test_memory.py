@@ -63,7 +63,7 @@ print(json.dumps([peak - before, bytes_needed(choice)]))
 
 @pytest.fixture(scope="module")
 def affinities(tmp_path_factory):
-    """What the bundled network finds in the sample; supervoxels made of it are many."""
+    """What the bundled network finds in the sample; supervoxels made of it are few."""
     data = affinities_of(load_model(bundled_models()["phantom"]), sample_volumes()["image"].read())
     path = tmp_path_factory.mktemp("affinities") / "affinities.h5"
     write_affinities(Affinities(data, (10.0, 10.0, 10.0)), path)

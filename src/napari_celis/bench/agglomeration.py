@@ -229,6 +229,11 @@ def _peak_of_run(data: BenchData) -> float:
     with _agglomerator(data.supervoxels) as run:
         for _ in range(data.n_steps):
             run.step(np.inf)
+    return peak_gb()
+
+
+def peak_gb() -> float:
+    """Return the most memory that this process has had, in GB."""
     if sys.platform == "win32":
         import psutil
 

@@ -40,3 +40,30 @@ def gather_and_compare(flat_labels, flat_centres, offsets, out):
             out[word] = bits
             total += bits & np.uint64(1)
     return total
+
+
+@nb.njit(nogil=True, cache=True)
+def write_cells(seeds, spacing, labels):
+    """Give every voxel to its nearest seed; there is one seed somewhere in every cube of a grid.
+
+    seeds   : float32 (Z', Y', X', 3)  where in its cube each seed lies, 0 to 1
+    spacing : int                      edge of a cube in voxels
+    labels  : int32 (Z, Y, X)          written, counted from 1
+    """
+    n_z, n_y, n_x, _ = seeds.shape
+    for z in range(labels.shape[0]):
+        for y in range(labels.shape[1]):
+            for x in range(labels.shape[2]):
+                best, least = 0, np.inf
+                cz, cy, cx = z // spacing, y // spacing, x // spacing
+                for a in range(max(cz - 1, 0), min(cz + 2, n_z)):
+                    for b in range(max(cy - 1, 0), min(cy + 2, n_y)):
+                        for c in range(max(cx - 1, 0), min(cx + 2, n_x)):
+                            dz = (a + seeds[a, b, c, 0]) * spacing - z
+                            dy = (b + seeds[a, b, c, 1]) * spacing - y
+                            dx = (c + seeds[a, b, c, 2]) * spacing - x
+                            distance = dz * dz + dy * dy + dx * dx
+                            if distance < least:
+                                least = distance
+                                best = (a * n_y + b) * n_x + c + 1
+                labels[z, y, x] = best

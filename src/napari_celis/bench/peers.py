@@ -13,12 +13,13 @@ from napari_celis.baselines.compare import compare
 from napari_celis.baselines.forest import ForestAgglomeration
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, Method
+from napari_celis.bench.paper_cost import PaperCosts
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.volume import Volume
 from napari_celis.core.watershed import WatershedSettings, watershed
 from napari_celis.models.apply import energy_of
 from napari_celis.models.checkpoint import CelisModel
-from napari_celis.pipeline.agglomeration import policy_of
+from napari_celis.pipeline.agglomeration import agglomerator_of, policy_of
 from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.recipe import prepare_inputs
 
@@ -47,7 +48,9 @@ def measure_peers(data: PeerData) -> dict[str, Any]:
         `agglomerate_vs_waterz`, `agglomerate_vs_forest`: time for the last third, affinities and features
         given, divided by theirs. `vi_vs_best_baseline`: VI divided by the better of mean affinity and forest,
         whose thresholds and trees come from the other two thirds. `watershed_vs_waterz`: time for the basins
-        of the whole volume, divided by that of waterz.
+        of the whole volume, divided by that of waterz. `lazy_evaluations_vs_lower_bound`: energies that a
+        whole lazy run by the model's policy evaluates, divided by the paper's lower bound for its steps and
+        first scores; with the name of a policy behind it, by that policy.
     """
     choice = Choice(
         Volume(data.image, name="image"),
@@ -77,6 +80,7 @@ def measure_peers(data: PeerData) -> dict[str, Any]:
         "agglomerate_seconds": seconds,
         "vi_vs_best_baseline": ours / best,
         "watershed_vs_waterz": _compare_watersheds(affinities),
+        **_lazy_evaluations(data.model, test),
         **{f"vi_{name}": result["vi"] for name, result in results.items()},
     }
 
@@ -87,10 +91,33 @@ def _seconds_of_celis(model: CelisModel, problem: Problem) -> float:
     supervoxels, actions = problem.supervoxels, problem.actions
     policy = policy_of(model, model.policy, supervoxels, actions, problem.affinities)
     begin = time.perf_counter()
-    with Agglomerator(supervoxels, model.specs, energy, actions=actions, policy=policy) as agglomerator:
+    with Agglomerator(
+        supervoxels, model.specs, energy, actions=actions, policy=policy, is_lazy=True
+    ) as agglomerator:
         for _ in agglomerator.steps(model.threshold):
             pass
     return time.perf_counter() - begin
+
+
+def _lazy_evaluations(model: CelisModel, problem: Problem) -> dict[str, float]:
+    """Count the energies of lazy runs against the paper's lower bound for the same steps and first scores."""
+    found = {}
+    for name in model.policies:
+        lazy, full = (
+            agglomerator_of(
+                model, problem.supervoxels, problem.affinities, actions=problem.actions, policy=name,
+                is_lazy=is_lazy,
+            )
+            for is_lazy in (True, False)
+        )  # fmt: skip
+        threshold = model.thresholds[name]
+        with lazy, full, PaperCosts(full) as costs:
+            n_steps = sum(1 for _ in lazy.steps(threshold))
+            assert sum(1 for _ in costs.run(n_steps + 1, threshold)) == n_steps
+            evaluated = sum(s.initial.evaluations + s.incremental.evaluations for s in lazy.specs)
+            key = "lazy_evaluations_vs_lower_bound" + ("" if name == model.policy else f"_{name}")
+            found[key] = evaluated / costs.cumulative()["lower_bound"][-1]
+    return found
 
 
 def _seconds_of_waterz(problem: Problem) -> float:

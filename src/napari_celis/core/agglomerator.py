@@ -222,6 +222,11 @@ class Agglomerator:
         self._state.evaluate(item)
         return item
 
+    def contacts(self) -> np.ndarray:
+        """Return the contact of two segments that each action belongs to, int32 (A,), named by an action."""
+        with self._lock:
+            return self._state.graph.arrays.contact_of.copy()
+
     def taken(self) -> np.ndarray:
         """Tell which actions are taken, bool (A,)."""
         with self._lock:

@@ -10,6 +10,7 @@ import numpy as np
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.constraints import Constraints
+from napari_celis.core.kernels import decisions as kernels
 from napari_celis.core.supervoxels import Supervoxels
 
 
@@ -42,6 +43,8 @@ class Candidates:
     """Voxels of the larger one, int64 (A,)."""
     state: np.ndarray
     """An `ActionState` each, uint8 (A,)."""
+    contact: np.ndarray
+    """Contact that each action belongs to, int32 (A,)."""
 
 
 def segment_roots(supervoxels: Supervoxels, segment_ids: np.ndarray) -> np.ndarray:
@@ -56,6 +59,7 @@ def list_candidates(
     segment_ids: np.ndarray,
     taken: np.ndarray,
     available: np.ndarray,
+    contact: np.ndarray,
     kept_apart: Iterable[tuple[int, int]] = (),
 ) -> Candidates:
     """Describe every action.
@@ -68,22 +72,26 @@ def list_candidates(
         Segment of every supervoxel.
     taken, available : ndarray of bool, shape (A,)
         As the agglomerator tells.
+    contact : ndarray of int32, shape (A,)
+        From `Agglomerator.contacts`.
     kept_apart : iterable of pairs of int
         Ids of supervoxels.
     """
     root = segment_roots(supervoxels, segment_ids)
     voxels = np.bincount(root, weights=supervoxels.sizes, minlength=supervoxels.n + 1).astype(np.int64)
-    a, b = root[actions.u], root[actions.v]
-    state = np.full(len(actions), ActionState.UNSEEN, dtype=np.uint8)
-    state[available] = ActionState.OPEN
+    smaller, larger = np.empty((2, len(actions)), dtype=np.int64)
+    state = np.empty(len(actions), dtype=np.uint8)
+    kernels.describe(actions.u, actions.v, root, voxels, taken, available, smaller, larger, state)
     pairs = Constraints(
         tuple((supervoxels.index_of(u_id), supervoxels.index_of(v_id)) for u_id, v_id in kept_apart)
     )
-    state[pairs.forbidden(root, actions.u, actions.v)] = ActionState.KEPT_APART
-    state[[row for pair in pairs.pairs if (row := actions.find(*pair)) >= 0]] = ActionState.REJECTED
-    state[taken | (a == b)] = ActionState.MERGED
-    sizes = voxels[a], voxels[b]
-    return Candidates(root, voxels, np.minimum(*sizes), np.maximum(*sizes), state)
+    if pairs.pairs:
+        is_left = state != ActionState.MERGED
+        state[is_left & pairs.forbidden(root, actions.u, actions.v)] = ActionState.KEPT_APART
+        rejected = np.array([actions.find(*pair) for pair in pairs.pairs])
+        rejected = rejected[rejected >= 0]
+        state[rejected[is_left[rejected]]] = ActionState.REJECTED
+    return Candidates(root, voxels, smaller, larger, state, contact)
 
 
 def actions_between(actions: ActionTable, root: np.ndarray, a: int, b: int) -> np.ndarray:

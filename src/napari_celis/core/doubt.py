@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.decisions import ActionState, Candidates
+from napari_celis.core.decisions import Candidates
+from napari_celis.core.kernels import decisions as kernels
+
+ORDERED = 10_000
+"""How far the queue is in order."""
 
 
 def doubt(distance: np.ndarray, voxels: np.ndarray) -> np.ndarray:
@@ -36,9 +40,10 @@ def doubt_order(
     threshold: float,
     skipped: np.ndarray | None = None,
 ) -> np.ndarray:
-    """List the open actions, the most doubtful first; each pair of segments once.
+    """List the open actions, the most doubtful first; each contact of two segments once.
 
-    It is listed by its best action, of equals by the one with the largest contact.
+    It is listed by its best action, of equals by the one with the largest area. Only the first `ORDERED` are
+    in order, because nobody looks at more; the others follow in that of the actions.
 
     Parameters
     ----------
@@ -54,21 +59,30 @@ def doubt_order(
     order : ndarray of int64
         Rows of the action table.
     """
-    is_open = np.flatnonzero(candidates.state == ActionState.OPEN)
-    rows = is_open[np.lexsort((-actions.area[is_open], scores[is_open]))]
-    keys, first = np.unique(_pair_keys(actions, candidates.root, rows), return_index=True)
-    rows = rows[first]
+    best = np.full(len(actions), -1, dtype=np.int32)
+    kernels.stand_for_contacts(candidates.contact, candidates.state, scores, actions.area, best)
+    contacts = np.flatnonzero(best >= 0)
+    rows = best[contacts].astype(np.int64)
     worth = doubt(scores[rows] - threshold, candidates.smaller[rows])
     if skipped is not None and len(skipped):
-        turn = {int(key): place for place, key in enumerate(_pair_keys(actions, candidates.root, skipped))}
-        for at in np.flatnonzero(np.isin(keys, list(turn))):
-            worth[at] = -1.0 - turn[int(keys[at])]
-    order: np.ndarray = rows[np.argsort(-worth, kind="stable")]
+        turn = {int(contact): place for place, contact in enumerate(candidates.contact[skipped])}
+        for at in np.flatnonzero(np.isin(contacts, list(turn))):
+            worth[at] = -1.0 - turn[int(contacts[at])]
+    order: np.ndarray = rows[_first_in_order(-worth)]
     return order
 
 
-def _pair_keys(actions: ActionTable, root: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Number the pairs of segments that actions would join."""
-    a, b = root[actions.u[rows]].astype(np.int64), root[actions.v[rows]].astype(np.int64)
-    keys: np.ndarray = np.minimum(a, b) * len(root) + np.maximum(a, b)
-    return keys
+def _first_in_order(keys: np.ndarray) -> np.ndarray:
+    """Sort the lowest `ORDERED` keys, stably, and let the others follow; passed-over ones stay last."""
+    if len(keys) <= ORDERED:
+        return np.argsort(keys, kind="stable")
+    limit = np.partition(keys, ORDERED)[ORDERED]
+    is_first, is_last = keys < limit, keys > 0
+    first, last = np.flatnonzero(is_first), np.flatnonzero(is_last)
+    return np.concatenate(
+        [
+            first[np.argsort(keys[first], kind="stable")],
+            np.flatnonzero(~is_first & ~is_last),
+            last[np.argsort(keys[last], kind="stable")],
+        ]
+    )

@@ -112,6 +112,10 @@ class Ranked(Protocol):
         """Return the item that each action belongs to."""
         ...
 
+    def items(self) -> np.ndarray:
+        """Return the items of all actions, not to be changed."""
+        ...
+
 
 class Contacts:
     """The contacts of two segments."""
@@ -200,6 +204,10 @@ class Contacts:
         contacts: np.ndarray = self.graph.arrays.contact_of[actions]
         return contacts
 
+    def items(self) -> np.ndarray:
+        """Return the contacts of all actions, int32 (A,)."""
+        return self.graph.arrays.contact_of
+
 
 class Actions:
     """Single actions; those inside one segment count too while they would join components of a region."""
@@ -273,3 +281,7 @@ class Actions:
     def items_of(self, actions: np.ndarray) -> np.ndarray:
         """Return the actions themselves."""
         return actions
+
+    def items(self) -> np.ndarray:
+        """Return all actions."""
+        return np.arange(len(self.graph.actions))

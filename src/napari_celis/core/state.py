@@ -29,7 +29,7 @@ Changes = tuple[Change, ...]
 MOST_ENERGIES = 1 << 23
 """Energies remembered per spec, where nothing else is asked for; about 40 bytes each."""
 
-ITEMS_AT_ONCE = 8
+ITEMS_AT_ONCE = 16
 """Items that are evaluated together."""
 
 
@@ -151,8 +151,8 @@ class AgglomerationState:
         return self.constraints.among(self.segment)
 
     def items(self) -> np.ndarray:
-        """Return the item that each action belongs to, int (A,)."""
-        return self.ranking.ranked.items_of(np.arange(len(self.actions)))
+        """Return the item that each action belongs to, int (A,); not to be changed."""
+        return self.ranking.ranked.items()
 
     def score(self, action: int) -> float:
         """Score of one action."""
@@ -164,8 +164,7 @@ class AgglomerationState:
         """Score of every action, float64 (A,)."""
         items = self.items()
         self.evaluate(items)
-        scores: np.ndarray = self.ranking.scores[items]
-        return scores
+        return np.take(self.ranking.scores, items)
 
     def energy_changes(self, actions: np.ndarray) -> np.ndarray:
         """Energy change of taking each of some actions by itself, float64 (n,)."""
@@ -176,8 +175,7 @@ class AgglomerationState:
 
     def available(self) -> np.ndarray:
         """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart."""
-        available: np.ndarray = self.ranking.available()[self.items()]
-        return available
+        return np.take(self.ranking.available(), self.items())
 
     def best_action(self, limit: float = np.inf) -> int:
         """Find the action that greedy would take; -1 if none scores below `limit`."""

@@ -36,14 +36,14 @@ class AllActions:
         """Describe all actions."""
         snapshot = self.engine.snapshot
         if self._candidates[0] is not snapshot:
-            self._candidates = (snapshot, _describe(self.engine.agglomerator, snapshot))
+            self._candidates = (snapshot, describe(self.engine.agglomerator, snapshot))
         return self._candidates[1]
 
     def queue(self) -> np.ndarray:
         """List the open actions, the most doubtful first."""
         key = self._key()
         if self._queue[0] != key:
-            self._queue = (key, _order(self.engine.agglomerator, self.candidates(), key))
+            self._queue = (key, order_of(self.engine.agglomerator, self.candidates(), key))
         return self._queue[1]
 
     def skip(self, action: int) -> None:
@@ -55,8 +55,8 @@ class AllActions:
         key = self._key()
 
         def compute(agglomerator: Agglomerator) -> tuple[Candidates, np.ndarray]:
-            candidates = _describe(agglomerator, key[0])
-            return candidates, _order(agglomerator, candidates, key)
+            candidates = describe(agglomerator, key[0])
+            return candidates, order_of(agglomerator, candidates, key)
 
         def keep(result: tuple[Candidates, np.ndarray]) -> None:
             if key == self._key():
@@ -69,7 +69,7 @@ class AllActions:
         return self.engine.snapshot, self.engine.threshold, tuple(self.skipped)
 
 
-def _describe(agglomerator: Agglomerator, snapshot: Snapshot) -> Candidates:
+def describe(agglomerator: Agglomerator, snapshot: Snapshot) -> Candidates:
     """Describe all actions as of a snapshot."""
     return list_candidates(
         agglomerator.supervoxels,
@@ -77,11 +77,12 @@ def _describe(agglomerator: Agglomerator, snapshot: Snapshot) -> Candidates:
         snapshot.segment_ids,
         snapshot.taken,
         snapshot.available,
+        snapshot.contacts,
         snapshot.constraints,
     )
 
 
-def _order(agglomerator: Agglomerator, candidates: Candidates, key: QueueKey) -> np.ndarray:
+def order_of(agglomerator: Agglomerator, candidates: Candidates, key: QueueKey) -> np.ndarray:
     """List the open actions of a snapshot, the most doubtful first."""
     snapshot, threshold, skipped = key
     late = np.array(skipped, dtype=np.int64)

@@ -8,15 +8,19 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from multiprocessing import get_context
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from napari_celis.bench.agglomeration import BenchData, Figures, random_networks
+from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import CelisError
 from napari_celis.core.presets import preset_specs
 from napari_celis.core.volume import Volume
+from napari_celis.gui.all_actions import describe, order_of
 from napari_celis.gui.display import has_display, require_qt, virtual_display
+from napari_celis.gui.snapshot import take_snapshot
 
 if TYPE_CHECKING:
     from napari_celis.gui.panel import CelisPanel
@@ -180,3 +184,18 @@ class _Watch:
         """Return the times between two answers of the window, in seconds, with those at both ends."""
         inside = [tick for tick in self._ticks if begin < tick < end]
         return np.diff([begin, *inside, end]) if end > begin else np.array([1e-3 * TICK_MS])
+
+
+def measure_snapshots(agglomerator: Agglomerator) -> Figures:
+    """Time what the panel asks an agglomeration for: a snapshot, and the queue of doubtful decisions."""
+    snapshots, queues = [], []
+    for _ in range(7):
+        begin = time.perf_counter()
+        snapshot = take_snapshot(
+            agglomerator, [], None, is_running=True, steps_per_second=0.0, last_command=""
+        )
+        snapshots.append(time.perf_counter() - begin)
+        begin = time.perf_counter()
+        order_of(agglomerator, describe(agglomerator, snapshot), (snapshot, 0.0, ()))
+        queues.append(time.perf_counter() - begin)
+    return {"snapshot_ms": 1e3 * median(snapshots), "queue_ms": 1e3 * median(queues)}

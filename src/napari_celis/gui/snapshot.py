@@ -26,6 +26,8 @@ class Snapshot:
     """Actions that greedy may take, bool (A,)."""
     taken: np.ndarray
     """Actions that are taken, bool (A,)."""
+    contacts: np.ndarray
+    """Contact of two segments that each action belongs to, int32 (A,)."""
     constraints: tuple[tuple[int, int], ...]
     """Pairs of supervoxel ids that are kept apart."""
     energy: float
@@ -61,19 +63,18 @@ def take_snapshot(
     segment_ids = agglomerator.segment_ids()
     if errors is not None:
         errors.update(segment_ids)
-    queue = np.where(available, scores, np.inf)
-    has_next = len(queue) > 0 and bool(np.isfinite(queue.min()))
     return Snapshot(
         steps=tuple(steps),
         segment_ids=segment_ids,
         scores=scores,
         available=available,
         taken=agglomerator.taken(),
+        contacts=agglomerator.contacts(),
         constraints=agglomerator.constraints,
         energy=agglomerator.energy,
         n_segments=agglomerator.n_segments,
         n_undone=len(agglomerator.journal.undone),
-        next_action=int(queue.argmin()) if has_next else -1,
+        next_action=agglomerator.best_action(),
         is_running=is_running,
         steps_per_second=steps_per_second,
         vi_split=None if errors is None else errors.split,

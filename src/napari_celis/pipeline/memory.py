@@ -34,9 +34,8 @@ CENTRE, ACTION = 600, 5000
 """Bytes per centre and per action of regions, changes and remembered energies with all scores present."""
 LAZY_CENTRE, LAZY_ACTION = 600, 5000
 """The same where scores are only computed when a decision depends on them."""
-GIVEN_DENSITY, MADE_DENSITY = 0.003, 0.024
-"""Actions per voxel as long as nobody has counted them: supervoxels that are made are finer than those people
-give."""
+DENSITY = 0.003
+"""Actions per voxel as long as nobody has counted them."""
 TRAINING = 1200
 """Bytes per voxel that a training takes, as measured on 125 × 250 × 250 voxels and rounded up."""
 DENSE, LABELS = 4, 8
@@ -59,8 +58,7 @@ def bytes_needed(choice: Choice) -> int:
     elif model is not None and choice.image is not None and choice.known_affinities is None:
         stages.append(prediction_bytes(model, choice.shape, choice.image.dtype.itemsize))
     if model is not None:
-        density = MADE_DENSITY if made else GIVEN_DENSITY
-        n_actions = round(density * n_voxels) if choice.atoms is None else choice.atoms.n_actions
+        n_actions = round(DENSITY * n_voxels) if choice.atoms is None else choice.atoms.n_actions
         held = n_voxels * (affinities + DENSE + (LABELS if made else 0))
         stages.append(held + scoring_bytes(model, choice.shape, n_actions, is_lazy=choice.is_lazy))
     return int(FIXED + max(stages))
