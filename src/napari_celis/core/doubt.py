@@ -8,6 +8,8 @@ from napari_celis.core.actions import ActionTable
 from napari_celis.core.decisions import Candidates
 from napari_celis.core.kernels import decisions as kernels
 
+TYPICAL = 50_000
+"""Distances that say what is typical."""
 ORDERED = 10_000
 """How far the queue is in order."""
 
@@ -25,10 +27,11 @@ def doubt(distance: np.ndarray, voxels: np.ndarray) -> np.ndarray:
     Returns
     -------
     doubt : ndarray of float64, shape (n,)
-        log2(1 + voxels) / (1 + distance / its median), so that neither scale matters.
+        log2(1 + voxels) / (1 + distance / its median), so that neither scale matters. Of very many, only
+        every n-th counts for the median.
     """
     distance = np.abs(distance)
-    typical = float(np.median(distance)) if len(distance) else 0.0
+    typical = float(np.median(distance[:: 1 + len(distance) // TYPICAL])) if len(distance) else 0.0
     weight: np.ndarray = np.log2(1.0 + voxels)
     return weight / (1.0 + distance / typical) if typical > 0 else weight
 
