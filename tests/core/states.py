@@ -113,10 +113,10 @@ def snapshot(agglomerator, *, journal=True):
         "energy": agglomerator.energy,
     }
     for scores in agglomerator.specs:
-        for name in ("sums", "components", "region_energy", "_pending", "_outdated"):
+        for name in ("sums", "components", "region_energy", "_pending", "_wanted"):
             state[name, scores.index] = getattr(scores, name).tobytes()
         assert not scores._pending.any()
-        assert not scores._outdated.any()
+        assert not scores._wanted.any()
     if journal:
         state["done"] = agglomerator.history
         state["undone"] = tuple(entry.step for entry in agglomerator.journal.undone)

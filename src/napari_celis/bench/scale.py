@@ -48,7 +48,7 @@ class Cells:
         affinities = rng.random((3, *shape), dtype=np.float32)
         return cls(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
 
-    def agglomerator(self, *, is_lazy: bool = False) -> Agglomerator:
+    def agglomerator(self) -> Agglomerator:
         """Start the bundled phantom's model on them, with its learned policy."""
         from napari_celis.io.samples import bundled_models
         from napari_celis.models.checkpoint import load_model
@@ -56,7 +56,7 @@ class Cells:
 
         model = load_model(bundled_models()["phantom"])
         return agglomerator_of(
-            model, self.supervoxels, self.affinities, actions=self.actions, policy="learned", is_lazy=is_lazy
+            model, self.supervoxels, self.affinities, actions=self.actions, policy="learned"
         )
 
 
@@ -97,7 +97,7 @@ def _time_steps(cells: Cells, n_steps: int, also: Measure | None) -> Figures:
 
 
 def measure_run_growth(data: BenchData) -> Figures:
-    """Time whole runs as the command line makes them, first scores included, each in a process."""
+    """Time whole runs with all scores current, first scores included, each in a process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         small = executor.submit(_time_run, SMALL).result()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
@@ -119,7 +119,7 @@ def _time_run(shape: tuple[int, int, int]) -> Figures:
 
 
 def _run(cells: Cells) -> int:
-    with cells.agglomerator(is_lazy=True) as run:
+    with cells.agglomerator() as run:
         most = round(MERGED_SHARE * cells.supervoxels.n)
         return sum(1 for _, _ in zip(run.steps(0.0), range(most), strict=False))
 

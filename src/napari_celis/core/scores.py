@@ -109,7 +109,7 @@ class SpecScores:
         """Slots whose energy change is evaluated; that of others is 0."""
         self.region_energy = np.zeros(self.table.tiling.n_regions, dtype=np.int64)
         self._pending = np.zeros_like(self.sums)
-        self._outdated = np.zeros(len(self.sums), dtype=bool)
+        self._wanted = np.zeros(len(self.sums), dtype=bool)
         self.buffers = self.new_buffers()
         self._spare = [self.buffers]
 
@@ -247,8 +247,8 @@ class SpecScores:
         def advance(place: int, centre: int) -> tuple[int, int]:
             at: tuple[int, int] = collect.collect_changes(
                 self.flat, self.table.layout, self.table.offsets, self.components, join.regions, join.k1,
-                join.k2, mask_start, masks, self.is_lazy, self._outdated, place, centre, self.cache.arrays,
-                self.buffers.rows, self.buffers.terms, self.buffers.scratch, self.buffers.counts,
+                join.k2, mask_start, masks, self.known, place, centre, self.cache.arrays, self.buffers.rows,
+                self.buffers.terms, self.buffers.scratch, self.buffers.counts,
             )  # fmt: skip
             return at
 
@@ -273,8 +273,7 @@ class SpecScores:
         before = self.region_energy[regions]
         kernels.rename_pairs(
             layout, self.components, regions, join.k1, join.k2, self.buffers.scratch, self._pending,
-            self._outdated, self.sums, self.known, self.region_energy, slots, sums, known, places, leaders,
-            shifts, counts,
+            self.sums, self.known, self.region_energy, slots, sums, known, places, leaders, shifts, counts,
         )  # fmt: skip
         n_slots, n_places, n_leaders = (int(count) for count in counts)
         places = places[:n_places]
@@ -332,7 +331,7 @@ class SpecScores:
     def discard(self) -> None:
         """Forget whatever was prepared and not applied."""
         self._pending[:] = 0
-        self._outdated[:] = False
+        self._wanted[:] = False
 
     def restore(self, change: Change) -> None:
         """Put back the numbers that a change holds."""
@@ -366,7 +365,7 @@ class SpecScores:
         Returns the regions in which there was something to evaluate, int64.
         """
         slots, layout, scratch = self.slots_of(actions), self.table.layout, self.buffers.scratch
-        regions, wanted = np.empty(len(slots), np.int64), self._outdated
+        regions, wanted = np.empty(len(slots), np.int64), self._wanted
         n = kernels.list_unknown(
             layout, self.components, slots, self.table.slot_region, scratch, self.known, wanted, regions
         )
@@ -399,7 +398,7 @@ class SpecScores:
         sums, known = self.sums[slots], self.known[slots]
         leaders, shifts = np.empty(len(slots), np.int64), np.zeros((len(slots), N_SHIFTS), np.int64)
         n = kernels.accept_wanted(
-            layout, self.components, regions, self.buffers.scratch, self._outdated, self._pending, self.sums,
+            layout, self.components, regions, self.buffers.scratch, self._wanted, self._pending, self.sums,
             self.known, leaders, shifts,
         )  # fmt: skip
         is_new = self.known[slots] & ~known

@@ -29,7 +29,7 @@ Changes = tuple[Change, ...]
 MOST_ENERGIES = 1 << 23
 """Energies remembered per spec, where nothing else is asked for; about 40 bytes each."""
 
-ITEMS_AT_ONCE = 16
+ITEMS_AT_ONCE = 64
 """Items that are evaluated together."""
 
 
@@ -108,7 +108,8 @@ class AgglomerationState:
             if progress is not None:
                 progress(done / len(tasks))
         for scores in self.specs:
-            if self._is_thrifty:
+            # Lazy, what a centre sees comes in pair by pair, so that rounds do not tell what is outdated.
+            if self._is_thrifty and not self.is_lazy:
                 scores.cache.make_ready()
             self.totals[scores.index] = sum(scores.region_energy.tolist())
         self._first_totals = list(self.totals)

@@ -317,8 +317,23 @@ def touchable_centres(layout, components, regions, k1, k2, mask_start, scratch, 
 
 
 @nb.njit(nogil=True, cache=True)
-def _emit_changes(centre, n_groups, merged, is_lazy, outdated, cache, rows, terms, counts, scratch):
-    """Emit what the merge changes at one sampled centre: old terms go, new terms come."""
+def is_known_after(scratch, known, e):
+    """Tell whether the energy change of entry `e` is known after the merge: if all that it is made of is.
+
+    known : bool (S,)
+    """
+    slot, f = scratch.entry_slot[e], scratch.partner[e]
+    if slot >= 0 and not known[slot]:
+        return False
+    return f < 0 or scratch.entry_slot[f] < 0 or known[scratch.entry_slot[f]]
+
+
+@nb.njit(nogil=True, cache=True)
+def _emit_changes(centre, n_groups, merged, known, cache, rows, terms, counts, scratch):
+    """Emit what the merge changes at one sampled centre: old terms go, new terms come.
+
+    Where the energy change of a pair will not be known, only centres are counted.
+    """
     stamp = centre
     is_joined = merged >= 0 and scratch.stamps[merged] == stamp
     base, new_base = -1, -1
@@ -330,22 +345,22 @@ def _emit_changes(centre, n_groups, merged, is_lazy, outdated, cache, rows, term
             continue
         if not is_joined and not has_partner and scratch.entry_slot[e] >= 0:
             continue
-        if base < 0 and not is_lazy:
+        is_known = is_known_after(scratch, known, e)
+        if base < 0 and is_known:
             base = emit_row(rows, counts, cache, centre, scratch.base)
             new_base = base
             if is_joined:
                 new_base = emit_union(rows, counts, cache, centre, scratch, scratch.groups[merged])
         leader = leader_after(scratch, e)
-        outdated[leader] |= is_lazy
         for h in range(2 if has_partner else 1):
             old = e if h == 0 else f
             if scratch.entry_slot[old] >= 0:
                 row = np.int64(-1)
-                if not is_lazy:
+                if is_known:
                     row = emit_union(rows, counts, cache, centre, scratch, scratch.groups[old])
                 emit_term(terms, counts, leader, base, row, -1)
         row = np.int64(-1)
-        if not is_lazy:
+        if is_known:
             for word in range(len(scratch.base)):
                 bits = scratch.base[word] | scratch.group_bits[g, word]
                 if has_partner:
@@ -368,8 +383,7 @@ def collect_changes(
     k2,
     mask_start,
     masks,
-    is_lazy,
-    outdated,
+    known,
     begin,
     begin_centre,
     cache,
@@ -381,7 +395,7 @@ def collect_changes(
     """Collect the terms that change when k1[i] and k2[i] merge in region i, until a buffer is full.
 
     masks    : uint64 (n,)  one bit per centre: sample it? Any superset of the touched ones will do
-    outdated : bool (S,)    leaders whose energies are no longer known, if `is_lazy`; set, never cleared
+    known    : bool (S,)    slots whose energy change is evaluated
 
     Arguments and result as in `collect_initial`.
     """
@@ -399,7 +413,7 @@ def collect_changes(
             centre = first + c
             n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
             counts[3] += 1
-            _emit_changes(centre, n_groups, merged, is_lazy, outdated, cache, rows, terms, counts, scratch)
+            _emit_changes(centre, n_groups, merged, known, cache, rows, terms, counts, scratch)
         begin_centre = 0
     return len(regions), 0
 

@@ -3,7 +3,13 @@
 import numba as nb
 import numpy as np
 
-from napari_celis.core.kernels.changes import enter_changes, enter_pairs, leader_after, pair_key
+from napari_celis.core.kernels.changes import (
+    enter_changes,
+    enter_pairs,
+    is_known_after,
+    leader_after,
+    pair_key,
+)
 from napari_celis.core.kernels.tables import pair_find
 
 
@@ -71,7 +77,6 @@ def rename_pairs(
     k2,
     scratch,
     changes,
-    outdated,
     sums,
     known,
     region_energy,
@@ -86,7 +91,6 @@ def rename_pairs(
     """Merge k2[i] into k1[i] in region i: join their pairs, add `changes`, and note what was there before.
 
     changes   : int64 (S, 2)  at the leaders after the merge; zeroed here
-    outdated  : bool (S,)     leaders after the merge whose energy change is not known any more; cleared here
     slots     : int64 (n,)    slots whose sums changed, written
     old_sums  : int64 (n, 2)  their sums before, written
     old_known : bool (n,)     whether they were known, written
@@ -106,11 +110,10 @@ def rename_pairs(
                 continue
             leader = leader_after(scratch, e)
             scratch.entry_sums[e, :] = sums[slot] + changes[leader]
-            is_known = known[slot] and not outdated[leader]
+            is_known = is_known_after(scratch, known, e)
             has_partner = f >= 0 and scratch.entry_slot[f] >= 0
             if has_partner:
                 scratch.entry_sums[e, :] += sums[scratch.entry_slot[f]]
-                is_known = is_known and known[scratch.entry_slot[f]]
             if not is_known:
                 scratch.entry_sums[e, 0] = 0
             scratch.entry_known[e] = is_known
@@ -128,7 +131,6 @@ def rename_pairs(
         for e in range(n):
             if scratch.entry_slot[e] >= 0:
                 changes[leader_after(scratch, e), :] = 0
-                outdated[leader_after(scratch, e)] = False
         for slot in range(layout.slot_start[region], layout.slot_start[region + 1]):
             a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
             if a == b:
