@@ -50,8 +50,7 @@ def divergence(p, q):
     def entropy(shares):
         return -sum(share * math.log2(share) for share in shares if share > 0)
 
-    # A segment without a face inside has no shares at all, and adds only what the other one has.
-    return entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2 - (2 - p.sum() - q.sum()) / 2
+    return entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2
 
 
 def contact_features(contact, size, surface, inside):

@@ -10,12 +10,13 @@ import numpy as np
 
 from napari_celis.bench import paper_kernels as kernels
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.changes import Counters
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.journal import Step
 from napari_celis.core.kernels.zones import MAX_ZONES
 from napari_celis.core.parallel import Pool
 from napari_celis.core.pruning import CountedRule, Join, masked_centres, paper_rules, touchable_centres
-from napari_celis.core.scores import Counters, SpecScores
+from napari_celis.core.scores import SpecScores
 from napari_celis.core.zones import ZoneRule, ZoneSettings
 
 RULE_SETS = {

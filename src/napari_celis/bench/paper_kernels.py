@@ -7,13 +7,8 @@ pair of components that some action could still join, as in the paper; `scratch`
 import numba as nb
 import numpy as np
 
-from napari_celis.core.kernels.changes import (
-    enter_changes,
-    enter_pairs,
-    load_components,
-    open_lookup,
-    sample_centre,
-)
+from napari_celis.core.kernels.changes import open_lookup, sample_centre
+from napari_celis.core.kernels.entries import enter_changes, enter_pairs, load_components
 from napari_celis.core.kernels.zones import MAX_ZONES
 
 NOBODY = -1

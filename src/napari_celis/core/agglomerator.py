@@ -8,6 +8,7 @@ from types import TracebackType
 
 import numpy as np
 
+from napari_celis.core.action_lookup import find_action, require_action, require_two
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.control import RunControl
 from napari_celis.core.descriptors import DescriptorSpec
@@ -162,11 +163,7 @@ class Agglomerator:
         Of policies that judge contacts, over the whole contact of its two segments.
         """
         with self._lock:
-            items, energies = self._state.items(), self._state.ranking.ranked.energies
-            self._state.evaluate(items)
-            is_left = self._state.ranking.ranked.is_candidate(items)
-            sums = np.stack([energies.changes(items), energies.counts(items)], axis=-1)
-            return np.where(is_left[:, None, None], sums, 0.0).transpose(1, 0, 2)
+            return self._state.sums_by_spec(np.arange(len(self.actions)))
 
     def policy_features(self, actions: np.ndarray) -> np.ndarray:
         """What a learned policy sees of actions between different segments, float32 (n, F)."""
@@ -185,10 +182,8 @@ class Agglomerator:
         """Split the energy change of one action, or of its contact if that is judged, by descriptor spec."""
         self._require_action(action)
         with self._lock:
-            ranked, item = self._state.ranking.ranked, self._item_of(action)
-            is_left = ranked.is_candidate(item)[0]
-            changes = ranked.energies.changes(item)[0] * is_left
-            return dict(zip(spec_names(ranked), changes.tolist(), strict=True))
+            changes = self._state.sums_by_spec(np.array([action]))[:, 0, 0].tolist()
+            return dict(zip(spec_names(self._state.ranking.ranked), changes, strict=True))
 
     def score_parts(self, action: int) -> dict[str, float]:
         """Say what the score of one action consists of; the parts add up to it.
@@ -198,10 +193,7 @@ class Agglomerator:
         """
         self._require_action(action)
         with self._lock:
-            ranked, item = self._state.ranking.ranked, self._item_of(action)
-            if ranked.are_contacts and not ranked.is_candidate(item)[0]:
-                return {}
-            return self._state.ranking.judge.parts(int(item[0]))
+            return self._state.score_parts(action)
 
     def scores_by_centre(self, action: int) -> tuple[CentreChanges, ...]:
         """Split the energy change of one action by centre, per spec; that of its contact, if this is judged.
@@ -210,17 +202,8 @@ class Agglomerator:
         """
         self._require_action(action)
         with self._lock:
-            ranked = self._state.ranking.ranked
-            item = ranked.items_of(np.array([action]))
-            is_whole = ranked.is_candidate(item)[0]
-            actions = ranked.actions_of(int(item[0])) if is_whole else np.array([action])
+            actions = self._state.judged_with(action)
             return tuple(explain(scores, actions) for scores in self.specs)
-
-    def _item_of(self, action: int) -> np.ndarray:
-        """Return what is ranked for an action, with its energies evaluated, (1,)."""
-        item = self._state.ranking.ranked.items_of(np.array([action]))
-        self._state.evaluate(item)
-        return item
 
     def contacts(self) -> np.ndarray:
         """Return the contact of two segments that each action belongs to, int32 (A,), named by an action."""
@@ -328,7 +311,7 @@ class Agglomerator:
         """Forbid that the segments of two supervoxels ever become one."""
         with self._lock:
             u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
-            _require_two(u, v, u_id)
+            require_two(u, v, u_id)
             segment, before = self._state.segment, self._state.constraints
             if segment[u] == segment[v]:
                 raise ActionError(
@@ -395,23 +378,12 @@ class Agglomerator:
         return [int(self._state.segment[index_of(end)]) for end in (step.u_id, step.v_id)]
 
     def _require_action(self, action: int) -> None:
-        """Refuse a row that is not in the table of actions; -1 would silently mean the last one."""
-        if not 0 <= action < len(self.actions):
-            raise ActionError(f"There is no action {action}; this volume has {len(self.actions)}.")
+        """Refuse a row that is not in the table of actions."""
+        require_action(self.actions, action)
 
     def _find_action(self, u_id: int, v_id: int) -> int:
         """Find the action between two supervoxel ids, or say what could be merged instead."""
-        u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
-        _require_two(u, v, u_id)
-        action = self.actions.find(u, v)
-        if action < 0:
-            ids, table = self.supervoxels.ids, self.actions
-            near = [f"{ids[table.u[row]]} and {ids[table.v[row]]}" for row in table.nearest(u, v)]
-            raise ActionError(
-                f"Supervoxels {u_id} and {v_id} do not touch, so they cannot be merged directly. "
-                f"The nearest pairs that do: {', '.join(near) or 'none'}."
-            )
-        return action
+        return find_action(self.supervoxels, self.actions, u_id, v_id)
 
     def _take(self, action: int, kind: StepKind) -> Step:
         """Take an action and write the journal."""
@@ -450,9 +422,3 @@ class Agglomerator:
             joins_segments=joins_segments,
             n_segments=self._state.graph.n_segments,
         )
-
-
-def _require_two(u: int, v: int, u_id: int) -> None:
-    """Refuse a supervoxel paired with itself."""
-    if u == v:
-        raise ActionError(f"Both ends are supervoxel {u_id}. Choose two different ones.")

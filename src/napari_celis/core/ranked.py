@@ -16,9 +16,10 @@ from typing import Protocol
 
 import numpy as np
 
+from napari_celis.core.changes import N_SHIFTS, Effect
 from napari_celis.core.energy import UNITS
 from napari_celis.core.kernels import scores as kernels
-from napari_celis.core.scores import N_SHIFTS, Effect, SpecScores
+from napari_celis.core.scores import SpecScores
 from napari_celis.core.segment_graph import Joined, SegmentGraph, Split
 from napari_celis.core.segments import ranges
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from napari_celis.core.buffers import Buffers, allocate
+from napari_celis.core.changes import N_COLUMNS, N_SHIFTS, Change, Counters, Effect
 from napari_celis.core.energy import UNITS, Energy, EnergyCache, evaluate
 from napari_celis.core.kernels import changes as collect
+from napari_celis.core.kernels import on_demand
 from napari_celis.core.kernels import regions as region_kernels
 from napari_celis.core.kernels import scores as kernels
 from napari_celis.core.pruning import (
@@ -25,62 +27,10 @@ from napari_celis.core.regions import RegionTable
 from napari_celis.core.segments import ranges
 from napari_celis.core.supervoxels import Supervoxels
 
-N_COLUMNS = 2
-"""What is summed per component pair: the energy change, and the number of centres that see it."""
-N_SHIFTS = 3
-"""What a pair counts in its contact: see `kernels.scores.add_pair`."""
 CENTRES_PER_TASK = 2048
 
 SeenRows = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Centres, hashes and energies of descriptors that were evaluated."""
-
-
-@dataclass
-class Counters:
-    """What one spec has cost so far."""
-
-    sampled_centres: int = 0
-    """Centres whose pairs were looked up, once each."""
-    lookups: int = 0
-    """Sampled pairs looked up."""
-    evaluations: int = 0
-    """Descriptors that reached the energy model."""
-
-    def add(self, other: Counters) -> None:
-        """Add what another counted."""
-        self.sampled_centres += other.sampled_centres
-        self.lookups += other.lookups
-        self.evaluations += other.evaluations
-
-
-@dataclass(frozen=True, eq=False)
-class Effect:
-    """Which sums of one spec changed, and what that means for whoever adds them up."""
-
-    slots: np.ndarray
-    """Slots whose sums changed."""
-    leaders: np.ndarray
-    """Leaders of the pairs that count differently in their contacts, int64 (n,)."""
-    shifts: np.ndarray
-    """By how much, int64 (n, N_SHIFTS)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Change:
-    """What an operation changed in one spec, enough to take it back."""
-
-    regions: np.ndarray
-    region_energy: np.ndarray
-    sums: np.ndarray
-    known: np.ndarray
-    places: np.ndarray
-    components: np.ndarray
-    effect: Effect
-
-    def arrays(self) -> list[np.ndarray]:
-        """List the arrays that it keeps."""
-        own = [array for array in vars(self).values() if isinstance(array, np.ndarray)]
-        return [*own, *vars(self.effect).values()]
 
 
 @dataclass(eq=False)
@@ -366,19 +316,19 @@ class SpecScores:
         """
         slots, layout, scratch = self.slots_of(actions), self.table.layout, self.buffers.scratch
         regions, wanted = np.empty(len(slots), np.int64), self._wanted
-        n = kernels.list_unknown(
+        n = on_demand.list_unknown(
             layout, self.components, slots, self.table.slot_region, scratch, self.known, wanted, regions
         )
         regions = regions[:n]
         if n:
             mask_start = mask_starts(self.table, regions)
             masks = np.zeros(mask_start[-1], dtype=np.uint64)
-            collect.mask_wanted(
+            on_demand.mask_wanted(
                 layout, self.components, regions, wanted, mask_start, scratch, views_of(self.table), masks
             )
 
             def advance(place: int, centre: int) -> tuple[int, int]:
-                at: tuple[int, int] = collect.collect_wanted(
+                at: tuple[int, int] = on_demand.collect_wanted(
                     self.flat, layout, self.table.offsets, self.components, regions, wanted, mask_start,
                     masks, place, centre, self.cache.arrays, self.buffers.rows, self.buffers.terms, scratch,
                     self.buffers.counts,
@@ -386,7 +336,7 @@ class SpecScores:
                 return at
 
             def add(n_terms: int, energies: np.ndarray) -> None:
-                kernels.add_changes(self.buffers.terms, n_terms, energies, self._pending)
+                on_demand.add_changes(self.buffers.terms, n_terms, energies, self._pending)
 
             self._remember(self._batches(advance, n, self.buffers, self.incremental, add))
         return regions
@@ -397,7 +347,7 @@ class SpecScores:
         slots = ranges(layout.slot_start, regions)
         sums, known = self.sums[slots], self.known[slots]
         leaders, shifts = np.empty(len(slots), np.int64), np.zeros((len(slots), N_SHIFTS), np.int64)
-        n = kernels.accept_wanted(
+        n = on_demand.accept_wanted(
             layout, self.components, regions, self.buffers.scratch, self._wanted, self._pending, self.sums,
             self.known, leaders, shifts,
         )  # fmt: skip

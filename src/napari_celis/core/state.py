@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
+from napari_celis.core.changes import Change, Counters
 from napari_celis.core.constraints import Constraints, SegmentPairs
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
@@ -17,7 +18,7 @@ from napari_celis.core.policy import Policy
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.ranking import Ranking
 from napari_celis.core.regions import fill, tile
-from napari_celis.core.scores import Change, Counters, SeenRows, SpecScores
+from napari_celis.core.scores import SeenRows, SpecScores
 from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.segments import join_all, named_by_largest
 from napari_celis.core.supervoxels import Supervoxels
@@ -173,6 +174,27 @@ class AgglomerationState:
         changes = [scores.scale * scores.action_sums(actions)[:, 0] for scores in self.specs]
         total: np.ndarray = np.sum(changes, axis=0)
         return total
+
+    def sums_by_spec(self, actions: np.ndarray) -> np.ndarray:
+        """Energy change and centres of what is ranked for some actions, float64 (specs, n, 2)."""
+        ranked = self.ranking.ranked
+        items = ranked.items_of(actions)
+        self.evaluate(items)
+        sums = np.stack([ranked.energies.changes(items), ranked.energies.counts(items)], axis=-1)
+        return np.where(ranked.is_candidate(items)[:, None, None], sums, 0.0).transpose(1, 0, 2)
+
+    def score_parts(self, action: int) -> dict[str, float]:
+        """Say what the score of an action consists of; nothing for one of a contact inside a segment."""
+        ranked, item = self.ranking.ranked, self.ranking.ranked.items_of(np.array([action]))
+        if ranked.are_contacts and not ranked.is_candidate(item)[0]:
+            return {}
+        self.evaluate(item)
+        return self.ranking.judge.parts(int(item[0]))
+
+    def judged_with(self, action: int) -> np.ndarray:
+        """List the actions that are judged together with one, itself included."""
+        ranked, item = self.ranking.ranked, self.ranking.ranked.items_of(np.array([action]))
+        return ranked.actions_of(int(item[0])) if ranked.is_candidate(item)[0] else np.array([action])
 
     def available(self) -> np.ndarray:
         """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart."""

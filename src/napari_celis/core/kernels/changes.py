@@ -1,104 +1,25 @@
 """One pass per centre: its descriptor, and for every merge at once the bits that it would set.
 
 Arguments that travel together come as named tuples of arrays, described in `napari_celis.core.regions`
-(`layout`) and `napari_celis.core.buffers` (`rows`, `terms`, `scratch`, `cache`).
-
-An *entry* is a pair of components of one region. It is active when an action could merge the two; the term
-of an active pair is kept at its leader, the first slot between the two components.
+(`layout`) and `napari_celis.core.buffers` (`rows`, `terms`, `scratch`, `cache`); for entries and leaders see
+`napari_celis.core.kernels.entries`.
 """
 
 import numba as nb
 import numpy as np
 
-from napari_celis.core.kernels.tables import (
-    MISSING,
-    energy_find,
-    hash_bits,
-    pair_clear,
-    pair_find,
-    pair_insert,
+from napari_celis.core.kernels.entries import (
+    enter_changes,
+    enter_pairs,
+    is_known_after,
+    leader_after,
+    load_components,
+    pair_key,
 )
+from napari_celis.core.kernels.tables import MISSING, energy_find, hash_bits, pair_find
 
 EVERYTHING, COUNTS, BASES = 0, 1, 2
 """What `collect_initial` collects: all energies, only who sees what, or only energies without a change."""
-
-
-@nb.njit(nogil=True, cache=True)
-def load_components(layout, components, region, scratch):
-    """Let `scratch.table` answer the component of every supervoxel of a region; 0 stays background."""
-    for place in range(layout.local_start[region], layout.local_start[region + 1]):
-        scratch.table[layout.local_sv[place]] = components[place]
-
-
-@nb.njit(nogil=True, cache=True)
-def pair_key(a, b, width):
-    """Number an unordered pair of components."""
-    return np.int64(min(a, b)) * width + np.int64(max(a, b))
-
-
-@nb.njit(nogil=True, cache=True)
-def enter_pairs(layout, components, region, scratch):
-    """Enter the active pairs of a region into the pair table; returns shift, width, number of entries."""
-    begin = layout.local_start[region]
-    width = np.int64(layout.local_start[region + 1] - begin + 1)
-    n_slots = layout.slot_start[region + 1] - layout.slot_start[region]
-    shift = pair_clear(scratch.keys, scratch.filter, 2 * n_slots)
-    n = 0
-    for slot in range(layout.slot_start[region], layout.slot_start[region + 1]):
-        a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
-        if a == b:
-            continue
-        key = pair_key(a, b, width)
-        if pair_find(scratch.keys, scratch.values, scratch.filter, shift, key) < 0:
-            pair_insert(scratch.keys, scratch.values, scratch.filter, shift, key, n)
-            scratch.entry_slot[n] = slot
-            scratch.entry_a[n] = a
-            scratch.entry_b[n] = b
-            scratch.partner[n] = -1
-            scratch.stamps[n] = -1
-            n += 1
-    return shift, width, n
-
-
-@nb.njit(nogil=True, cache=True)
-def enter_changes(layout, components, region, k1, k2, scratch):
-    """Enter the active pairs, and as their partners the pairs that join them when k1 and k2 merge.
-
-    Merging makes {k1, L} and {k2, L} one pair for every L. If one of the two is not active it is entered all
-    the same, without a slot, because its bits belong to the new pair.
-    Returns shift, width, number of entries, entry of {k1, k2}.
-    """
-    shift, width, n = enter_pairs(layout, components, region, scratch)
-    merged = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(k1, k2, width))
-    for e in range(n):
-        a, b = scratch.entry_a[e], scratch.entry_b[e]
-        if b in (k1, k2):
-            a, b = b, a
-        if e == merged or (a != k1 and a != k2):
-            continue
-        other = k2 if a == k1 else k1
-        key = pair_key(other, b, width)
-        f = pair_find(scratch.keys, scratch.values, scratch.filter, shift, key)
-        if f < 0:
-            f = n
-            n += 1
-            pair_insert(scratch.keys, scratch.values, scratch.filter, shift, key, f)
-            scratch.entry_slot[f] = -1
-            scratch.entry_a[f] = other
-            scratch.entry_b[f] = b
-            scratch.stamps[f] = -1
-            scratch.partner[f] = e
-        scratch.partner[e] = f
-    return shift, width, n, merged
-
-
-@nb.njit(nogil=True, cache=True)
-def leader_after(scratch, e):
-    """Return the leader of entry `e` once the merge is done."""
-    slot, f = scratch.entry_slot[e], scratch.partner[e]
-    if f >= 0 and scratch.entry_slot[f] >= 0 and (slot < 0 or scratch.entry_slot[f] < slot):
-        return scratch.entry_slot[f]
-    return slot
 
 
 @nb.njit(nogil=True, cache=True)
@@ -317,18 +238,6 @@ def touchable_centres(layout, components, regions, k1, k2, mask_start, scratch, 
 
 
 @nb.njit(nogil=True, cache=True)
-def is_known_after(scratch, known, e):
-    """Tell whether the energy change of entry `e` is known after the merge: if all that it is made of is.
-
-    known : bool (S,)
-    """
-    slot, f = scratch.entry_slot[e], scratch.partner[e]
-    if slot >= 0 and not known[slot]:
-        return False
-    return f < 0 or scratch.entry_slot[f] < 0 or known[scratch.entry_slot[f]]
-
-
-@nb.njit(nogil=True, cache=True)
 def _emit_changes(centre, n_groups, merged, known, cache, rows, terms, counts, scratch):
     """Emit what the merge changes at one sampled centre: old terms go, new terms come.
 
@@ -414,74 +323,5 @@ def collect_changes(
             n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
             counts[3] += 1
             _emit_changes(centre, n_groups, merged, known, cache, rows, terms, counts, scratch)
-        begin_centre = 0
-    return len(regions), 0
-
-
-@nb.njit(nogil=True, cache=True)
-def mask_wanted(layout, components, regions, wanted, mask_start, scratch, union, masks):
-    """Mark the centres that sample both components of a wanted pair.
-
-    wanted     : bool (S,)  at the leaders of the pairs
-    mask_start : int64 (n + 1,)  where the mask of each region begins in `masks`
-    union      : uint64 (rows, words)  scratch: who sees each component, rows >= components + 1
-    masks      : uint64 (mask_start[-1],)  zeroed by the caller
-    """
-    for i in range(len(regions)):
-        region = regions[i]
-        n_words = mask_start[i + 1] - mask_start[i]
-        gather_views(layout, components, region, n_words, union)
-        _, _, n = enter_pairs(layout, components, region, scratch)
-        for e in range(n):
-            if wanted[scratch.entry_slot[e]]:
-                a, b = scratch.entry_a[e], scratch.entry_b[e]
-                for word in range(n_words):
-                    masks[mask_start[i] + word] |= union[a, word] & union[b, word]
-
-
-@nb.njit(nogil=True, cache=True)
-def collect_wanted(
-    flat_supervoxels,
-    layout,
-    offsets,
-    components,
-    regions,
-    wanted,
-    mask_start,
-    masks,
-    begin,
-    begin_centre,
-    cache,
-    rows,
-    terms,
-    scratch,
-    counts,
-):
-    """Collect the energy changes of wanted pairs in the given regions, until a buffer is full.
-
-    Arguments and result as in `collect_changes`; `wanted` as in `mask_wanted`.
-    """
-    for i in range(begin, len(regions)):
-        region = regions[i]
-        load_components(layout, components, region, scratch)
-        shift, width, n = enter_pairs(layout, components, region, scratch)
-        lookup = open_lookup(scratch, shift, width, n)
-        first = layout.centre_start[region]
-        for c in range(begin_centre, layout.centre_start[region + 1] - first):
-            if (masks[mask_start[i] + (c >> 6)] >> np.uint64(c & 63)) & np.uint64(1) == 0:
-                continue
-            if is_full(rows, terms, counts, offsets.shape[1]):
-                return i, c
-            centre = first + c
-            n_groups = sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch)
-            counts[3] += 1
-            base = np.int64(-1)
-            for g in range(n_groups):
-                slot = scratch.entry_slot[scratch.group_entry[g]]
-                if wanted[slot]:
-                    if base < 0:
-                        base = emit_row(rows, counts, cache, centre, scratch.base)
-                    row = emit_union(rows, counts, cache, centre, scratch, g)
-                    emit_term(terms, counts, slot, base, row, 1)
         begin_centre = 0
     return len(regions), 0

@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from napari_celis.core.kernels.changes import enter_pairs, load_components
+from napari_celis.core.kernels.entries import enter_pairs, load_components
 
 
 @nb.njit(nogil=True, cache=True)

@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from napari_celis.core.kernels.changes import (
+from napari_celis.core.kernels.entries import (
     enter_changes,
     enter_pairs,
     is_known_after,
@@ -29,13 +29,6 @@ def add_terms(terms, n_terms, energies, sums, region_energy):
         else:
             sums[target, 0] += terms.sign[i] * (energies[row] - energies[base])
             sums[target, 1] += terms.sign[i]
-
-
-@nb.njit(nogil=True, cache=True)
-def add_changes(terms, n_terms, energies, sums):
-    """Add energy differences to the leaders of their pairs, whose centres are counted already."""
-    for i in range(n_terms):
-        sums[terms.target[i], 0] += energies[terms.row[i]] - energies[terms.base[i]]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -151,73 +144,6 @@ def rename_pairs(
                 places[counts[1]] = place
                 counts[1] += 1
                 components[place] = k1[i]
-
-
-@nb.njit(nogil=True, cache=True)
-def list_unknown(layout, components, slots, slot_region, scratch, known, wanted, regions):
-    """Mark the leaders of the unknown pairs among some slots, and list the regions that they lie in.
-
-    slots   : int64 (n,)  ascending
-    wanted  : bool (S,)   set at the leaders
-    regions : int64 (n,)  written, ascending, without repeats
-
-    Returns the number of regions.
-    """
-    n_regions = 0
-    last, shift, width = np.int64(-1), 0, np.int64(0)
-    for i in range(len(slots)):
-        slot = slots[i]
-        if known[slot]:
-            continue
-        region = np.int64(slot_region[slot])
-        begin = layout.local_start[region]
-        a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
-        if a == b:
-            continue
-        if region != last:
-            shift, width, _ = enter_pairs(layout, components, region, scratch)
-            regions[n_regions] = region
-            n_regions += 1
-            last = region
-        e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(a, b, width))
-        wanted[scratch.entry_slot[e]] = True
-    return n_regions
-
-
-@nb.njit(nogil=True, cache=True)
-def accept_wanted(layout, components, regions, scratch, wanted, changes, sums, known, leaders, shifts):
-    """Let the energy changes of wanted pairs count, and clear `wanted` and `changes`.
-
-    changes : int64 (S, 2)  at the leaders; only the first column matters
-    leaders : int64 (n,)    leaders of the pairs, written
-    shifts  : int64 (n, 3)  by how much they count differently, zeroed by the caller, written
-
-    Returns the number of pairs.
-    """
-    n_pairs = 0
-    for i in range(len(regions)):
-        region = regions[i]
-        begin = layout.local_start[region]
-        shift, width, n = enter_pairs(layout, components, region, scratch)
-        for slot in range(layout.slot_start[region], layout.slot_start[region + 1]):
-            a, b = components[begin + layout.slot_u[slot]], components[begin + layout.slot_v[slot]]
-            if a == b:
-                continue
-            e = pair_find(scratch.keys, scratch.values, scratch.filter, shift, pair_key(a, b, width))
-            leader = scratch.entry_slot[e]
-            if wanted[leader]:
-                sums[slot, 0] = changes[leader, 0]
-                known[slot] = True
-        for e in range(n):
-            leader = scratch.entry_slot[e]
-            if wanted[leader]:
-                add_pair(sums[leader], True, 1, shifts[n_pairs])
-                add_pair(sums[leader], False, -1, shifts[n_pairs])
-                leaders[n_pairs] = leader
-                n_pairs += 1
-                wanted[leader] = False
-                changes[leader, :] = 0
-    return n_pairs
 
 
 @nb.njit(nogil=True, cache=True)
