@@ -153,3 +153,14 @@ def test_a_file_in_place_of_the_figures(celis, folder):
     assert celis("evaluate", "x.npy", "x.h5:ids", "--ignore-boundary", 0, "--json", "old.json")[0] == 0
     assert celis("evaluate", "x.npy", "x.h5:ids", "--ignore-boundary", 0, "--json", "old.json")[0] == 0
     assert json.loads((folder / "old.json").read_text())["vi"] == 0
+
+
+def test_a_dataset_that_nobody_named_is_not_replaced_in_a_file_that_is_read(folder):
+    with h5py.File(folder / "x.h5", "a") as file:
+        file["volumes/labels/neuron_ids"] = IDS
+    inputs = {"--image": "x.h5:raw"}
+    with pytest.raises(CelisError, match="would replace volumes/labels/neuron_ids in a file that this"):
+        require_distinct({"--output": "x.h5"}, inputs)
+    require_distinct({"--output": "x.h5:segmentation"}, inputs)
+    require_distinct({"--output": "x.h5:volumes/labels/neuron_ids"}, inputs)
+    require_distinct({"--output": "one.h5"}, inputs)

@@ -73,8 +73,10 @@ def test_a_supervoxel_taken_out_is_alone_and_the_rest_keeps_what_did_not_concern
     assert plan.first_side.tolist() == [5]
     assert plan.second_side.tolist() == [2, 3, 6, 8]
     assert plan.n_steps == len(plan.cuts) + len(plan.merges) == 4
+    assert plan.n_pieces == 2
     carry_out(grid, plan)
     ids = grid.segment_ids()
+    assert len({int(ids[i]) for i in plan.second_side}) == plan.n_pieces
     assert list(ids).count(ids[5]) == 1
     assert ids[2] == ids[3] == ids[6] != ids[8]
 
@@ -94,3 +96,22 @@ def test_what_cannot_be_cut_is_said(grid):
         plan_cut_between(grid, 1, 2)
     with pytest.raises(ActionError, match="a segment of its own"):
         plan_taking_out(grid, 1)
+
+
+def test_preview_and_cut_go_by_the_same_merges_also_for_merges_from_the_start():
+    labels = np.zeros((3, 4, 4), dtype=np.uint64)
+    labels[:, :2], labels[:, 2:, :2], labels[:, 2:, 2:] = 1, 2, 3
+    spec = sample_spec("toy", "pairwise", (3, 3, 3), rng=np.random.default_rng(0), k=20)
+    for pair in [(1, 2), (1, 3), (2, 3)]:
+        with Agglomerator(
+            Supervoxels.from_labels(labels),
+            (spec,),
+            ToyEnergy(labels.shape, (spec,)),
+            merges=[(2, 3), (1, 3), (1, 2)],
+            threads=1,
+        ) as agglomerator:
+            plan = plan_cut_of_merge(agglomerator, agglomerator.actions.find(*pair))
+            agglomerator.cut(*pair)
+            sides = sides_after(agglomerator, plan)
+            assert (sides[0] != sides[1]) == (len(plan.first_side) > 0) == (agglomerator.n_segments == 2)
+            assert all(len(side) <= 1 for side in sides)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from napari_celis.io.footprints import Part
 
 LABELS = "volumes/labels/neuron_ids"
 """The dataset that a segmentation gets in an HDF5 file where none is named."""
@@ -53,12 +57,35 @@ def require_distinct(
                     f"{name} {outputs[name]} would replace what is read as {read} ({target}). "
                     "Choose another name."
                 )
+    for name, part in written.items():
+        _require_new_dataset(
+            name, outputs[name], part, [target for _, target, _ in given if target is not None]
+        )
     for (name, part), (other_name, other) in combinations(written.items(), 2):
         if part.overlaps(other):
             raise CelisError(
                 f"{name} and {other_name} would be written to the same place, {outputs[name]}. "
                 "Choose another name for one of them."
             )
+
+
+def _require_new_dataset(
+    name: str, output: str | Path | None, part: Part, inputs: Sequence[str | Path]
+) -> None:
+    """Refuse to replace a dataset that nobody named in a file that is read from: it may be the truth."""
+    from napari_celis.core.errors import CelisError
+    from napari_celis.io.footprints import Part
+    from napari_celis.io.targets import split_target
+    from napari_celis.io.volumes import list_datasets
+
+    if part.dataset is None or split_target(str(output)).dataset is not None:
+        return
+    is_read = any(Part(part.path).overlaps(Part(split_target(target).path)) for target in inputs)
+    if is_read and part.dataset in {info.name.strip("/") for info in list_datasets(part.path)}:
+        raise CelisError(
+            f"{name} {output} would replace {part.dataset} in a file that this command reads. "
+            f"Name a dataset, for example {output}:segmentation."
+        )
 
 
 def require_folder_output(name: str, path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
 from napari_celis.core.merge_forest import MergeForest
+from napari_celis.core.segments import join_all
 
 Pair = tuple[int, int]
 
@@ -25,6 +26,8 @@ class CutPlan:
     """Dense indices of the supervoxels on one side."""
     second_side: np.ndarray
     """Dense indices of those on the other; both are empty if no segment would fall apart."""
+    n_pieces: int = 1
+    """Segments that the second side consists of: one taken out may have held others together."""
 
     @property
     def n_steps(self) -> int:
@@ -74,13 +77,17 @@ def plan_taking_out(agglomerator: Agglomerator, supervoxel: int) -> CutPlan:
             "Choose one in a larger segment."
         )
     part = dict(zip(forest.members.tolist(), forest.parts_without(cuts).tolist(), strict=True))
+    ends = table.u, table.v
     # A cut takes all merges between its two sides along, also those between parts of the rest.
     again = [a for a in forest.order if a not in own and part[int(table.u[a])] != part[int(table.v[a])]]
+    pieces = join_all(max(part.values()), *(np.array([part[int(e[a])] for a in again], int) for e in ends))
+    rest = forest.members[forest.members != supervoxel]
     return CutPlan(
         tuple(_ids(agglomerator, action) for action in cuts),
         tuple(_ids(agglomerator, action) for action in again),
         np.array([supervoxel]),
-        forest.members[forest.members != supervoxel],
+        rest,
+        len({int(pieces[part[int(member)]]) for member in rest}),
     )
 
 

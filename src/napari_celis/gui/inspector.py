@@ -204,6 +204,8 @@ class Inspector(QWidget):
             f"{'s' * (len(side) > 1)}, {int(sizes[side].sum()):,} voxels"
             for side, colour in sides
         ]
+        if plan.n_pieces > 1:
+            lines[1] += f", in {plan.n_pieces:,} pieces"
         more = [MORE_CUTS.format(plan.n_steps)] if plan.n_steps > 1 else []
         return "<br>".join(["The segment would fall apart into:", *lines, *more])
 
