@@ -92,7 +92,7 @@ def require_room(choice: Choice) -> None:
 
 def require_room_for_scores(choice: Choice, atoms: Atoms) -> None:
     """Refuse supervoxels with more contacts than memory has room for, once they are counted."""
-    needed = scoring_bytes(choice.known_model, choice.shape, atoms.n_actions, is_lazy=choice.is_lazy)
+    needed = scoring_bytes(choice.known_model, choice.shape, atoms.n_actions)
     require_memory(needed, f"{atoms.n_actions:,} contacts of supervoxels", "Scoring")
 
 

@@ -31,9 +31,7 @@ INDEXING = 45
 FEATURES = 30
 """Bytes per voxel beside the features themselves while they are collected."""
 CENTRE, ACTION = 600, 5000
-"""Bytes per centre and per action of regions, changes and remembered energies with all scores present."""
-LAZY_CENTRE, LAZY_ACTION = 600, 5000
-"""The same where scores are only computed when a decision depends on them."""
+"""Bytes per centre and per action of regions, changes and remembered energies, lazy or not."""
 DENSITY = 0.003
 """Actions per voxel as long as nobody has counted them."""
 TRAINING = 1200
@@ -45,8 +43,8 @@ DENSE, LABELS = 4, 8
 def bytes_needed(choice: Choice) -> int:
     """Estimate the peak of `napari_celis.pipeline.recipe.prepare` and of the run after it.
 
-    It depends on the voxels, on whether affinities and supervoxels are given or made, on the centres and
-    features of the model's specs, and on whether all scores are wanted.
+    It depends on the voxels, on whether affinities and supervoxels are given or made, and on the centres and
+    features of the model's specs.
     """
     n_voxels, model, given = count_voxels(choice.shape), choice.model, choice.affinities
     stored = np.dtype(np.float32 if given is None else given.data.dtype)
@@ -60,20 +58,17 @@ def bytes_needed(choice: Choice) -> int:
     if model is not None:
         n_actions = round(DENSITY * n_voxels) if choice.atoms is None else choice.atoms.n_actions
         held = n_voxels * (affinities + DENSE + (LABELS if made else 0))
-        stages.append(held + scoring_bytes(model, choice.shape, n_actions, is_lazy=choice.is_lazy))
+        stages.append(held + scoring_bytes(model, choice.shape, n_actions))
     return int(FIXED + max(stages))
 
 
-def scoring_bytes(
-    model: CelisModel, shape: tuple[int, int, int], n_actions: int, *, is_lazy: bool = False
-) -> int:
+def scoring_bytes(model: CelisModel, shape: tuple[int, int, int], n_actions: int) -> int:
     """Estimate what features, first scores and a run take beside affinities and supervoxels."""
     n_centres = [_count_centres(shape, spec) for spec in model.specs]
     # Two bytes per point of the layout, one per pair.
     sizes = [2 * net.settings.n_features + net.settings.n_bits for net in model.energies]
     features = sum(n * size for n, size in zip(n_centres, sizes, strict=True))
-    per_centre, per_action = (LAZY_CENTRE, LAZY_ACTION) if is_lazy else (CENTRE, ACTION)
-    scores = sum(n_centres) * per_centre + n_actions * per_action
+    scores = sum(n_centres) * CENTRE + n_actions * ACTION
     return features + max(count_voxels(shape) * FEATURES, scores)
 
 
