@@ -48,11 +48,6 @@ class ScoreQueue:
         """Take items out; those that are not there do not matter."""
         kernels.drop(self.arrays, items)
 
-    def has(self, items: np.ndarray) -> np.ndarray:
-        """Tell which items are there, bool."""
-        is_there: np.ndarray = self.arrays.place[items] >= 0
-        return is_there
-
     @property
     def first(self) -> int:
         """The item with the lowest score, -1 if there is none."""
