@@ -195,7 +195,7 @@ def test_a_model_that_cannot_be_written_loses_no_training(folder, monkeypatch):
         raise ModelError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("napari_celis.models.checkpoint.save_model", full)
+        patch.setattr("napari_celis.models.model_file.save_model", full)
         assert refused(*given) == "The disk is full."
     assert any(kept.iterdir())
     celis(*given, "--resume", "--json", folder / "found.json")

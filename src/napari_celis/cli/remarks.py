@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def remark_on_roles(image: np.ndarray, supervoxels: np.ndarray | None) -> None:
     """Say so if image and supervoxels look as if they were exchanged."""
-    from napari_celis.core.volume import doubts_about_roles
+    from napari_celis.core.volume import role_warnings
 
-    for doubt in doubts_about_roles(image, supervoxels):
-        typer.echo(f"Remark: {doubt}", err=True)
+    for warning in role_warnings(image, supervoxels):
+        typer.echo(f"Remark: {warning}", err=True)

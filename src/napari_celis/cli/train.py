@@ -104,7 +104,7 @@ def train(
     from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
     from napari_celis.io.memory import require_memory
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
-    from napari_celis.models.checkpoint import save_model
+    from napari_celis.models.model_file import save_model
     from napari_celis.pipeline.memory import TRAINING
     from napari_celis.training.pipeline import TrainSettings, train_model
 
@@ -159,7 +159,7 @@ def train(
     model = save_model(trained.model, output)
     if affinities is not None:
         write_affinities(Affinities(trained.affinities, voxel_size_nm), affinities)
-    trained.bench.clear()
+    trained.checkpoint.clear()
     thresholds = trained.model.thresholds
     typer.echo(f"Wrote {model}; agglomeration stops at a score of {trained.model.threshold:.3g}.")
     write_json(json, {"model": str(output), "thresholds": dict(thresholds), **trained.model.figures})

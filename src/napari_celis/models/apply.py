@@ -13,12 +13,12 @@ from napari_celis.core.parallel import Pool
 from napari_celis.core.regions import tile
 from napari_celis.core.seeded_watershed import seeded_watershed
 from napari_celis.core.volume import ArrayLike3D, Box
-from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
-from napari_celis.models.inference import predict_turned
+from napari_celis.models.inference import predict_averaged
 from napari_celis.models.intensity import Intensity, in_known_range, measure_intensity
+from napari_celis.models.model_file import CelisModel
 
 
 def affinities_of(
@@ -53,7 +53,7 @@ def affinities_of(
     net = model.affinity.to(device or choose_device())
     own = measure_intensity(np.asarray(image[:, :, :])) if intensity is None else intensity
     seen = in_known_range(image, net.settings.intensity, own, say)
-    return predict_turned(net, seen, model.turns, box=box, progress=progress)
+    return predict_averaged(net, seen, model.n_symmetries, box=box, progress=progress)
 
 
 def supervoxels_of(model: CelisModel, affinities: np.ndarray, voxel_size_nm: Sequence[float]) -> np.ndarray:

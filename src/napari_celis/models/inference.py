@@ -11,7 +11,7 @@ import torch
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError
-from napari_celis.core.turns import choose_turns
+from napari_celis.core.symmetry import choose_symmetries
 from napari_celis.core.volume import ArrayLike3D, Box, require_three_axes, require_voxels
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.device import explained_memory
@@ -24,7 +24,7 @@ from napari_celis.models.tiles import (
     tiles,
     whole,
 )
-from napari_celis.models.views import TurnedImage
+from napari_celis.models.views import SymmetricImage
 
 MEMORY_GB = 1.5
 """Default budget for one tile."""
@@ -129,10 +129,10 @@ def predict_affinities(
     return result
 
 
-def predict_turned(
+def predict_averaged(
     net: AffinityNet,
     image: ArrayLike3D,
-    n_turns: int,
+    n_symmetries: int,
     *,
     box: Box | None = None,
     progress: Progress | None = None,
@@ -145,7 +145,7 @@ def predict_turned(
         On the device that is to do the work.
     image : array or lazy array, shape (Z, Y, X)
         Grey values as in the file.
-    n_turns : int
+    n_symmetries : int
         How many symmetries of its voxels, the image as it is among them; always the same ones.
     box : three slices, optional
         The part that is wanted; everything by default. Only this part and its context are read.
@@ -157,14 +157,14 @@ def predict_turned(
     affinities : ndarray of float32, shape (3, Z, Y, X)
         Of the box, with the values that it has in the affinities of the whole image.
     """
-    turns = choose_turns(net.settings.voxel_size_nm, n_turns, np.random.default_rng(0))
+    symmetries = choose_symmetries(net.settings.voxel_size_nm, n_symmetries, np.random.default_rng(0))
     box = whole(as_shape(image)) if box is None else box
     # Edges of a mirrored image belong to the voxel before: one layer more is needed where there is one.
     around = tuple(slice(max(0, part.start - 1), part.stop) for part in box)
     kept = tuple(slice(part.start - more.start, None) for part, more in zip(box, around, strict=True))
     affinities = np.zeros((3, *(part.stop - part.start for part in box)), dtype=np.float32)
-    for place, turn in enumerate(turns):
-        turned = TurnedImage(image, turn)
+    for index, symmetry in enumerate(symmetries):
+        turned = SymmetricImage(image, symmetry)
         wanted = turned.box_of((around[0], around[1], around[2]))
         covered = on_grid(wanted, net)
         found = np.empty((3, *(part.stop - part.start for part in covered)), dtype=np.float32)
@@ -175,10 +175,10 @@ def predict_turned(
             )
             found[(slice(None), *inside)] = tile.affinities
             if progress is not None:
-                progress(round(1000 * (place + tile.done / tile.total) / len(turns)), 1000)
+                progress(round(1000 * (index + tile.done / tile.total) / len(symmetries)), 1000)
         beyond = (slice(part.start - low.start, None) for part, low in zip(wanted, covered, strict=True))
-        affinities += turn.undo_affinities(found[(slice(None), *beyond)])[(slice(None), *kept)]
-    affinities /= len(turns)
+        affinities += symmetry.undo_affinities(found[(slice(None), *beyond)])[(slice(None), *kept)]
+    affinities /= len(symmetries)
     return affinities
 
 

@@ -6,40 +6,40 @@ from typing import Any
 
 import numpy as np
 
-from napari_celis.core.turns import Turn
+from napari_celis.core.symmetry import Symmetry
 from napari_celis.core.volume import ArrayLike3D, Box
 
 
-class TurnedImage:
+class SymmetricImage:
     """A symmetry of an image; only what is asked for is read.
 
     Parameters
     ----------
     image : array or lazy array, shape (Z, Y, X)
         The image as it is.
-    turn : Turn
+    symmetry : Symmetry
         What is done to it.
     """
 
-    def __init__(self, image: ArrayLike3D, turn: Turn) -> None:
-        self._image, self._turn = image, turn
-        self.shape = tuple(int(image.shape[axis]) for axis in turn.axes)
+    def __init__(self, image: ArrayLike3D, symmetry: Symmetry) -> None:
+        self._image, self._symmetry = image, symmetry
+        self.shape = tuple(int(image.shape[axis]) for axis in symmetry.axes)
         self.dtype = np.dtype(image.dtype)
 
     def __getitem__(self, key: Any) -> np.ndarray:
         """Read a box, given by three slices with a beginning and an end."""
         source = [slice(0, 0)] * 3
         for part, size, axis, is_mirrored in zip(
-            key, self.shape, self._turn.axes, self._turn.mirrored, strict=True
+            key, self.shape, self._symmetry.axes, self._symmetry.mirrored, strict=True
         ):
             source[axis] = slice(size - part.stop, size - part.start) if is_mirrored else part
-        return self._turn.apply(np.asarray(self._image[tuple(source)]))
+        return self._symmetry.apply(np.asarray(self._image[tuple(source)]))
 
     def box_of(self, box: Box) -> Box:
         """Say where a box of the image lies here."""
         parts = [
             slice(size - box[axis].stop, size - box[axis].start) if is_mirrored else box[axis]
-            for size, axis, is_mirrored in zip(self.shape, self._turn.axes, self._turn.mirrored, strict=True)
+            for size, axis, is_mirrored in zip(self.shape, self._symmetry.axes, self._symmetry.mirrored, strict=True)
         ]
         return parts[0], parts[1], parts[2]
 

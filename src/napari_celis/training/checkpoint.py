@@ -19,7 +19,7 @@ from napari_celis.core.errors import TrainingError
 from napari_celis.models.tensor_file import write_tensors
 
 DESCRIPTION = "training.json"
-BEGIN_ANEW = "To throw it away and begin anew, write --anew instead of --resume."
+RESTART = "To throw it away and begin anew, write --anew instead of --resume."
 
 Kept = tuple[dict[str, Tensor], dict[str, Any]]
 """Named tensors, and plain JSON."""
@@ -35,7 +35,7 @@ def fingerprint(settings: Mapping[str, Any], *arrays: np.ndarray | None) -> str:
     return digest.hexdigest()
 
 
-class Workbench:
+class Checkpoint:
     """A folder with one safetensors file per finished part; without a folder nothing is kept.
 
     Parameters
@@ -59,11 +59,11 @@ class Workbench:
             return
         kept = self._read_identity(folder)
         if kept is None:
-            raise TrainingError(f"The unfinished training in {folder} is damaged. {BEGIN_ANEW}")
+            raise TrainingError(f"The unfinished training in {folder} is damaged. {RESTART}")
         if kept != identity:
             raise TrainingError(
                 f"The unfinished training in {folder} was of other data or settings. Give the same ones "
-                f"again. {BEGIN_ANEW}"
+                f"again. {RESTART}"
             )
 
     def load(self, part: str) -> Kept | None:
@@ -76,7 +76,7 @@ class Workbench:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 facts = json.loads((file.metadata() or {})["facts"])
         except (SafetensorError, OSError, ValueError, KeyError) as error:
-            raise TrainingError(f"{path} is damaged ({error}). {BEGIN_ANEW}") from error
+            raise TrainingError(f"{path} is damaged ({error}). {RESTART}") from error
         return tensors, facts
 
     def keep(self, part: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
