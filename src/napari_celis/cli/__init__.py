@@ -8,6 +8,7 @@ import sys
 from napari_celis.cli import (  # noqa: F401, each adds its command to the app
     agglomerate,
     bench,
+    blockwise,
     compare,
     demo,
     evaluate,

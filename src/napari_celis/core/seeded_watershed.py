@@ -176,7 +176,7 @@ def count_means(
 
 
 def foreground_limits(counts: np.ndarray, settings: SeededSettings) -> np.ndarray:
-    """Say above which mean affinity a voxel is inside, float64 (1,) or (sections,), in units of `count_means`.
+    """Say above which mean, in units of `count_means`, a voxel is inside, float64 (1,) or (sections,).
 
     Parameters
     ----------

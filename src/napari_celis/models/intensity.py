@@ -38,9 +38,7 @@ class IntensitySums:
         return cls(seen.size, int(wide.sum()), int((wide * wide).sum()))
 
     def __add__(self, other: IntensitySums) -> IntensitySums:
-        return IntensitySums(
-            self.count + other.count, self.total + other.total, self.squares + other.squares
-        )
+        return IntensitySums(self.count + other.count, self.total + other.total, self.squares + other.squares)
 
     def intensity(self) -> Intensity:
         """Return mean and standard deviation.

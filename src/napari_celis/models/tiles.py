@@ -36,9 +36,7 @@ class Tile:
         return z, y, x
 
 
-def tiles(
-    shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple, box: Box | None = None
-) -> Iterator[Tile]:
+def tiles(shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple, box: Box | None = None) -> Iterator[Tile]:
     """Cover a volume, or a box of it, with tiles that begin on the network's grid.
 
     Parameters
@@ -98,9 +96,7 @@ def on_grid(box: Box, net: AffinityNet) -> Box:
     return z, y, x
 
 
-def _span(
-    begin: int, last: int, axis: int, shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple
-) -> _Span:
+def _span(begin: int, last: int, axis: int, shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple) -> _Span:
     """Place one tile along one axis; `last` is the end of what is covered."""
     size, grid, halo = shape[axis], net.grid_zyx[axis], net.halo_zyx[axis]
     end = min(begin + tile_zyx[axis], last)
@@ -122,9 +118,7 @@ def read_window(image: ArrayLike3D, tile: Tile) -> np.ndarray:
     return np.pad(inside, missing, mode="symmetric")
 
 
-def choose_tile(
-    shape: IntTriple, net: AffinityNet, memory_gb: float, box: Box | None = None
-) -> IntTriple:
+def choose_tile(shape: IntTriple, net: AffinityNet, memory_gb: float, box: Box | None = None) -> IntTriple:
     """Find the largest tiles whose computation stays within a memory budget.
 
     Parameters

@@ -39,7 +39,9 @@ class SymmetricImage:
         """Say where a box of the image lies here."""
         parts = [
             slice(size - box[axis].stop, size - box[axis].start) if is_mirrored else box[axis]
-            for size, axis, is_mirrored in zip(self.shape, self._symmetry.axes, self._symmetry.mirrored, strict=True)
+            for size, axis, is_mirrored in zip(
+                self.shape, self._symmetry.axes, self._symmetry.mirrored, strict=True
+            )
         ]
         return parts[0], parts[1], parts[2]
 

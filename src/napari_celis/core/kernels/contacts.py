@@ -22,9 +22,7 @@ def _add(sums, row, affinity, bin_of_level):
 
 
 @nb.njit(nogil=True, cache=True)
-def add_faces(
-    supervoxels, affinities, begin, scale, first, second, bin_of_level, contact, low, high, inside
-):
+def add_faces(supervoxels, affinities, begin, scale, first, second, bin_of_level, contact, low, high, inside):
     """Add the affinity of every voxel face to the contact or the supervoxel that it belongs to.
 
     supervoxels   : int32 (Z, Y, X)      dense index, 0 = background
