@@ -1,9 +1,10 @@
 """Join the decisions of all blocks: what they agree on, what people answered, and one pass over the rest.
 
-A pair of supervoxels counts as merged when the blocks that saw it say so, by a rule that is a setting. Pairs
-that blocks disagree on are decided once for the whole volume: the segments that are certain are contracted,
-and their contacts merged best first, by the mean of all scores that blocks gave, weighted by the faces that
-each of them saw.
+A pair of supervoxels counts as merged when the blocks that saw it say so, by a rule that is a setting. Two
+things are decided once for the whole volume: pairs that blocks disagree on, and segments that a chain of
+merges through several blocks made although blocks saw a membrane inside them. What is certain is contracted,
+then the rest is merged best first, by the mean score of whole contacts. Each voxel face counts with the score
+of the block that holds it: that one saw most around it.
 """
 
 from __future__ import annotations
@@ -38,8 +39,6 @@ class Votes:
     v: np.ndarray
     merged: np.ndarray
     score: np.ndarray
-    area: np.ndarray
-    """Faces of the contact that the block saw."""
     owned: np.ndarray
     """Faces of the contact that the block holds itself."""
 
@@ -56,9 +55,8 @@ class Pairs:
     """By the rule."""
     is_disputed: np.ndarray
     """Whether blocks disagree."""
-    weight: np.ndarray
-    """Faces seen by all blocks, and the sum of their scores weighted by faces."""
     total: np.ndarray
+    """Sum of the scores of its faces: each face counts as the block that holds it says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +94,16 @@ def reconcile(
     must = np.array([(a.u, a.v) for a in answers if a.kind == "merge"], dtype=np.int64).reshape(-1, 2)
     apart = Constraints(tuple((min(a.u, a.v), max(a.u, a.v)) for a in answers if a.kind == "keep-apart"))
     agreed = np.flatnonzero(pairs.is_merged)
-    mean = pairs.total / np.maximum(pairs.weight, 1)
+    mean = pairs.total / np.maximum(pairs.area, 1)
     order = agreed[np.argsort(mean[agreed], kind="stable")]
     u, v = np.concatenate([must[:, 0], pairs.u[order]]), np.concatenate([must[:, 1], pairs.v[order]])
     component = _join_but(n, u, v, apart)
-    contracted = _Contracted.make(pairs, component, sizes, apart)
+    is_doubtful = _in_contradiction(pairs, component, mean >= threshold)
+    if is_doubtful.any():
+        certain = order[~is_doubtful[order]]
+        u, v = np.concatenate([must[:, 0], pairs.u[certain]]), np.concatenate([must[:, 1], pairs.v[certain]])
+        component = _join_but(n, u, v, apart)
+    contracted = _Contracted.make(pairs, component, sizes, apart, pairs.is_disputed | is_doubtful)
     n_joined = contracted.join_below(threshold)
     return Reconciled(
         named_by_largest(contracted.segment[component], sizes), int(pairs.is_disputed.sum()), n_joined
@@ -119,7 +122,7 @@ def count_votes(votes: Votes, rule: Rule) -> Pairs:
     """
     if not len(votes.u):
         none = np.empty(0, dtype=np.int64)
-        return Pairs(none, none, none, none.astype(bool), none.astype(bool), none, none.astype(float))
+        return Pairs(none, none, none, none.astype(bool), none.astype(bool), none.astype(float))
     width = int(votes.v.max()) + 1
     order, starts = grouped(votes.u.astype(np.int64) * width + votes.v)
     merged = votes.merged[order]
@@ -133,16 +136,26 @@ def count_votes(votes: Votes, rule: Rule) -> Pairs:
     else:
         is_merged = all_say if rule == "all" else any_says
     first = order[starts]
-    area = votes.area[order]
     return Pairs(
         votes.u[first],
         votes.v[first],
         np.add.reduceat(votes.owned[order], starts),
         is_merged,
         all_say != any_says,
-        np.add.reduceat(area, starts),
-        np.add.reduceat(area * votes.score[order], starts),
+        np.add.reduceat(votes.owned[order] * votes.score[order], starts),
     )
+
+
+def _in_contradiction(pairs: Pairs, component: np.ndarray, is_apart: np.ndarray) -> np.ndarray:
+    """Find merged pairs in components that hold a pair which blocks, on the whole, keep apart, bool (P,).
+
+    Each block alone is consistent, but a chain of merges through several blocks may join what one of them saw
+    a membrane between. Such a component is decided anew, by all that is known about its contacts.
+    """
+    is_inside = component[pairs.u] == component[pairs.v]
+    bad = np.unique(component[pairs.u[is_inside & is_apart & ~pairs.is_merged]])
+    doubtful: np.ndarray = pairs.is_merged & np.isin(component[pairs.u], bad)
+    return doubtful
 
 
 def _join_but(n: int, u: np.ndarray, v: np.ndarray, apart: Constraints) -> np.ndarray:
@@ -180,16 +193,22 @@ class _Contracted:
     def __init__(
         self,
         graph: SegmentGraph,
-        weight: np.ndarray,
         total: np.ndarray,
-        disputed: np.ndarray,
+        n_open: np.ndarray,
         apart: Constraints,
     ) -> None:
         self.graph = graph
-        self._weight, self._total, self._disputed, self._apart = weight, total, disputed, apart
+        self._total, self._open, self._apart = total, n_open, apart
 
     @classmethod
-    def make(cls, pairs: Pairs, component: np.ndarray, sizes: np.ndarray, apart: Constraints) -> _Contracted:
+    def make(
+        cls,
+        pairs: Pairs,
+        component: np.ndarray,
+        sizes: np.ndarray,
+        apart: Constraints,
+        is_open: np.ndarray,
+    ) -> _Contracted:
         """Add up pairs between the same two components; component 0 is that of background."""
         u, v = component[pairs.u].astype(np.int64), component[pairs.v].astype(np.int64)
         low, high = np.minimum(u, v), np.maximum(u, v)
@@ -210,9 +229,8 @@ class _Contracted:
         named = Constraints(tuple((int(component[a]), int(component[b])) for a, b in apart.pairs))
         return cls(
             SegmentGraph(actions, voxels),
-            added(pairs.weight).astype(float),
             added(pairs.total).astype(float),
-            added(pairs.is_disputed.astype(np.int64)),
+            added(is_open.astype(np.int64)),
             named,
         )
 
@@ -222,14 +240,14 @@ class _Contracted:
         return self.graph.segment
 
     def scores(self, contacts: np.ndarray) -> np.ndarray:
-        """Return the mean score of some contacts; those that nobody disputes are not for us."""
-        scores: np.ndarray = self._total[contacts] / np.maximum(self._weight[contacts], 1)
-        return np.where(self._disputed[contacts] > 0, scores, np.inf)
+        """Return the mean score of some contacts; those that are certain are not for us."""
+        scores: np.ndarray = self._total[contacts] / np.maximum(self.graph.arrays.area[contacts], 1)
+        return np.where(self._open[contacts] > 0, scores, np.inf)
 
     def follow(self, joined: Joined) -> None:
         """Add up what became one."""
         own, moved = joined.pairs[:, 0], joined.pairs[:, 1]
-        for sums in (self._weight, self._total, self._disputed):
+        for sums in (self._total, self._open):
             sums[own] += sums[moved]
 
     def join_below(self, threshold: float) -> int:

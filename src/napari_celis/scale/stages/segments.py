@@ -98,9 +98,9 @@ def read_votes(run: BlockRun, names: list[str], ids: np.ndarray) -> Votes:
     ids : ndarray of uint64, shape (N + 1,)
         All supervoxels, ascending.
     """
-    columns: dict[str, list[np.ndarray]] = {key: [] for key in ("u", "v", "merged", "score", "area", "owned")}
+    columns: dict[str, list[np.ndarray]] = {key: [] for key in ("u", "v", "merged", "score", "owned")}
     for name in names:
-        table = run.store.read_table(f"{DECISIONS}/{name}.parquet", ["u", "v", "merged", "score", "area"])
+        table = run.store.read_table(f"{DECISIONS}/{name}.parquet", ["u", "v", "merged", "score"])
         held = run.store.read_table(f"{CONTACTS}/{name}.parquet", ["u", "v", "area"])
         if table is None or held is None:
             continue
@@ -121,7 +121,6 @@ def read_votes(run: BlockRun, names: list[str], ids: np.ndarray) -> Votes:
         joined["v"].astype(np.int64),
         joined["merged"].astype(bool),
         joined["score"],
-        joined["area"].astype(np.int64),
         joined["owned"].astype(np.int64),
     )
 
