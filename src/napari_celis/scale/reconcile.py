@@ -9,7 +9,7 @@ of the block that holds it: that one saw most around it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -23,10 +23,14 @@ from napari_celis.core.segments import join_all, named_by_largest
 from napari_celis.scale.settings import Rule
 
 
+AnswerKind = Literal["merge", "keep-apart", "withdrawn"]
+"""A withdrawn answer leaves the pair to the blocks again."""
+
+
 class Answer(NamedTuple):
     """What a person decided about two supervoxels."""
 
-    kind: Literal["merge", "keep-apart"]
+    kind: AnswerKind
     u: int
     v: int
 
@@ -97,12 +101,12 @@ def reconcile(
     mean = pairs.total / np.maximum(pairs.area, 1)
     order = agreed[np.argsort(mean[agreed], kind="stable")]
     u, v = np.concatenate([must[:, 0], pairs.u[order]]), np.concatenate([must[:, 1], pairs.v[order]])
-    component = _join_but(n, u, v, apart)
+    component = join_but(n, u, v, apart)
     is_doubtful = _in_contradiction(pairs, component, mean >= threshold)
     if is_doubtful.any():
         certain = order[~is_doubtful[order]]
         u, v = np.concatenate([must[:, 0], pairs.u[certain]]), np.concatenate([must[:, 1], pairs.v[certain]])
-        component = _join_but(n, u, v, apart)
+        component = join_but(n, u, v, apart)
     contracted = _Contracted.make(pairs, component, sizes, apart, pairs.is_disputed | is_doubtful)
     n_joined = contracted.join_below(threshold)
     return Reconciled(
@@ -158,8 +162,18 @@ def _in_contradiction(pairs: Pairs, component: np.ndarray, is_apart: np.ndarray)
     return doubtful
 
 
-def _join_but(n: int, u: np.ndarray, v: np.ndarray, apart: Constraints) -> np.ndarray:
-    """Number the components under the edges u – v, best first, leaving out what must stay apart."""
+def join_but(n: int, u: np.ndarray, v: np.ndarray, apart: Constraints) -> np.ndarray:
+    """Number the components under the edges u – v, leaving out what must stay apart.
+
+    Parameters
+    ----------
+    n : int
+        Supervoxels are numbered from 0 to `n`.
+    u, v : ndarray of int
+        The edges, best first.
+    apart : Constraints
+        Pairs that never become one.
+    """
     component = join_all(n, u, v)
     if not any(component[a] == component[b] for a, b in apart.pairs):
         return component
@@ -174,15 +188,36 @@ def _join_but(n: int, u: np.ndarray, v: np.ndarray, apart: Constraints) -> np.nd
             i = parent[i]
         return i
 
-    near = [pair for pair in apart.pairs if component[pair[0]] in bad]
+    foes = _Foes(apart.pairs)
     kept = ~is_bad
     for edge in np.flatnonzero(is_bad):
         a, b = root(int(u[edge])), root(int(v[edge]))
-        if a == b or any({root(one), root(other)} == {a, b} for one, other in near):
-            continue
-        parent[a] = b
-        kept[edge] = True
+        if a != b and not foes.has(a, b):
+            foes.join(a, b)
+            parent[b] = a
+            kept[edge] = True
     return join_all(n, u[kept], v[kept])
+
+
+class _Foes:
+    """Pairs of groups that must not become one; groups are known by any name that they keep."""
+
+    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
+        self._of: dict[int, set[int]] = {}
+        for a, b in pairs:
+            self._of.setdefault(a, set()).add(b)
+            self._of.setdefault(b, set()).add(a)
+
+    def has(self, a: int, b: int) -> bool:
+        """Tell whether two groups must stay apart."""
+        return b in self._of.get(a, ())
+
+    def join(self, kept: int, absorbed: int) -> None:
+        """Let one group take in another."""
+        for foe in self._of.pop(absorbed, ()):
+            self._of[foe].remove(absorbed)
+            self._of[foe].add(kept)
+            self._of.setdefault(kept, set()).add(foe)
 
 
 class _Contracted:
@@ -195,10 +230,10 @@ class _Contracted:
         graph: SegmentGraph,
         total: np.ndarray,
         n_open: np.ndarray,
-        apart: Constraints,
+        foes: _Foes,
     ) -> None:
         self.graph = graph
-        self._total, self._open, self._apart = total, n_open, apart
+        self._total, self._open, self._foes = total, n_open, foes
 
     @classmethod
     def make(
@@ -226,12 +261,13 @@ class _Contracted:
             low[first].astype(np.int32), high[first].astype(np.int32), area, np.zeros((len(first), 3)), n
         )
         voxels = np.bincount(component, weights=sizes, minlength=n + 1).astype(np.int64)
-        named = Constraints(tuple((int(component[a]), int(component[b])) for a, b in apart.pairs))
+        graph = SegmentGraph(actions, voxels)
+        ends = ((int(graph.segment[component[a]]), int(graph.segment[component[b]])) for a, b in apart.pairs)
         return cls(
-            SegmentGraph(actions, voxels),
+            graph,
             added(pairs.total).astype(float),
             added(is_open.astype(np.int64)),
-            named,
+            _Foes(ends),
         )
 
     @property
@@ -246,6 +282,7 @@ class _Contracted:
 
     def follow(self, joined: Joined) -> None:
         """Add up what became one."""
+        self._foes.join(int(joined.kept), int(joined.absorbed))
         own, moved = joined.pairs[:, 0], joined.pairs[:, 1]
         for sums in (self._total, self._open):
             sums[own] += sums[moved]
@@ -254,8 +291,8 @@ class _Contracted:
         """Merge contacts best first, and count the merges."""
         queue, n_joined = Contraction(self), 0
         while (found := queue.pop()) is not None and found[0] < threshold:
-            a, b = self.graph.arrays.ends[found[1]]
-            if self._apart.pairs and self._apart.between(self.graph.segment, int(a), int(b)):
+            a, b = self.graph.segment[self.graph.arrays.ends[found[1]]]
+            if self._foes.has(int(a), int(b)):
                 continue
             queue.join(found[1])
             n_joined += 1
