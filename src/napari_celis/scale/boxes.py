@@ -19,11 +19,11 @@ from napari_celis.pipeline.recipe import read_atoms
 from napari_celis.pipeline.stages import Report, silent
 from napari_celis.scale.answers import read_answers
 from napari_celis.scale.grid import shape_of
-from napari_celis.scale.reconcile import Answer, count_votes, join_but
+from napari_celis.scale.reconcile import Answer, combine, join_but
 from napari_celis.scale.run import BlockRun
 from napari_celis.scale.settings import BlockwiseError
-from napari_celis.scale.stages.decisions import DECIDE
-from napari_celis.scale.stages.segments import JOIN, SEGMENTS, read_sizes, read_votes
+from napari_celis.scale.stages.pairs import read_votes
+from napari_celis.scale.stages.segments import JOIN, SEGMENTS
 from napari_celis.scale.stages.stage import WHOLE
 
 
@@ -212,17 +212,16 @@ def _segments(run: BlockRun, names: Sequence[str], ids: np.ndarray) -> np.ndarra
 
 def _scores(run: BlockRun, names: Sequence[str], atoms: Atoms) -> np.ndarray:
     """Return the mean score of every action as the blocks around it say, float64 (A,); inf if none does."""
-    finished = run.finished(DECIDE.name)
-    known = [name for name in names if name in finished]
-    ids, _, _ = read_sizes(run, known)
-    pairs = count_votes(read_votes(run, known, ids), run.settings.rule)
     found = np.full(len(atoms.actions), np.inf)
-    if not len(pairs.u):
+    parts = [part for part in (read_votes(run, name) for name in names) if part is not None]
+    if not parts:
         return found
-    own = np.searchsorted(ids, atoms.supervoxels.ids).astype(np.int64)
-    keys = own[atoms.actions.u] * len(ids) + own[atoms.actions.v]
-    listed = pairs.u * len(ids) + pairs.v
-    at = np.minimum(np.searchsorted(listed, keys), len(listed) - 1)
-    is_known = (listed[at] == keys) & (pairs.area[at] > 0)
-    found[is_known] = (pairs.total / np.maximum(pairs.area, 1))[at[is_known]]
+    pairs, ids, actions = combine(parts), atoms.supervoxels.ids, atoms.actions
+    at = [np.minimum(np.searchsorted(ids, ends), len(ids) - 1) for ends in (pairs.u, pairs.v)]
+    is_here = (ids[at[0]] == pairs.u) & (ids[at[1]] == pairs.v) & (pairs.area > 0)
+    own = actions.u.astype(np.int64) * len(ids) + actions.v
+    # Both are sorted by their ends; a pair of the box may touch elsewhere only.
+    rows = np.minimum(np.searchsorted(own, at[0] * len(ids) + at[1]), len(own) - 1)
+    is_here &= own[rows] == at[0] * len(ids) + at[1]
+    found[rows[is_here]] = pairs.total[is_here] / pairs.area[is_here]
     return found

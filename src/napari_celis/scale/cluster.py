@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from napari_celis import __version__
-from napari_celis.core.errors import MissingExtraError
 from napari_celis.core.parallel import default_threads
 from napari_celis.scale.settings import BlockwiseError
 
@@ -40,13 +39,8 @@ def connect(
     ------
     client : distributed.Client
     """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise MissingExtraError(
-            "Block-wise runs need Dask, which is not installed. Install it with "
-            'pip install "napari-celis[cluster]".'
-        ) from error
+    from distributed import Client, LocalCluster
+
     if address is not None:
         with _connected(Client, address) as client:
             require_same_versions(client, address)
