@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from napari_celis.core.errors import CorruptFileError
-from napari_celis.scale.reconcile import Answer, AnswerKind
+from napari_celis.scale.honour import Answer, AnswerKind
 from napari_celis.scale.storage import RunStore
 
 FOLDER = "celis/answers"

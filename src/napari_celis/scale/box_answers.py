@@ -9,7 +9,7 @@ import numpy as np
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.scale.answers import add_answers
 from napari_celis.scale.boxes import OpenedBox
-from napari_celis.scale.reconcile import Answer, AnswerKind
+from napari_celis.scale.honour import Answer, AnswerKind
 
 Standing = Mapping[tuple[int, int], AnswerKind]
 """What people say about pairs of supervoxels in a box, the lower id first."""
@@ -76,9 +76,7 @@ class BoxAnswers:
         standing : mapping
             From `standing`.
         """
-        changed = [
-            Answer(kind, *pair) for pair, kind in standing.items() if self._written.get(pair) != kind
-        ]
+        changed = [Answer(kind, *pair) for pair, kind in standing.items() if self._written.get(pair) != kind]
         return changed + [Answer("withdrawn", *pair) for pair in self._written if pair not in standing]
 
     def write(self, standing: Standing, who: str = "") -> list[Answer]:

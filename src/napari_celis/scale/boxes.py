@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from napari_celis.core.constraints import Constraints
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.volume import Box, Volume, format_shape
 from napari_celis.io.affinity_channels import OFFSETS, AffinityVolume
@@ -19,7 +18,8 @@ from napari_celis.pipeline.recipe import read_atoms
 from napari_celis.pipeline.stages import Report, silent
 from napari_celis.scale.answers import read_answers
 from napari_celis.scale.grid import shape_of
-from napari_celis.scale.reconcile import Answer, combine, join_but
+from napari_celis.scale.honour import Answer, honour
+from napari_celis.scale.reconcile import combine
 from napari_celis.scale.run import BlockRun
 from napari_celis.scale.settings import BlockwiseError
 from napari_celis.scale.stages.pairs import read_votes
@@ -47,9 +47,7 @@ class OpenedBox:
 
 def format_box(box: Sequence[slice]) -> str:
     """Write a box the way messages show it, such as `z 0–63, y 10–99, x 0–127`."""
-    return ", ".join(
-        f"{axis} {part.start}–{part.stop - 1}" for axis, part in zip("zyx", box, strict=True)
-    )
+    return ", ".join(f"{axis} {part.start}–{part.stop - 1}" for axis, part in zip("zyx", box, strict=True))
 
 
 def box_of(numbers: Sequence[int], shape: IntTriple) -> Box:
@@ -150,8 +148,7 @@ def _image(run: BlockRun, box: Box, supervoxels: Volume) -> Volume:
 
     def read(part: Sequence[slice]) -> Any:
         z, y, x = (
-            slice(base.start + own.start, base.start + own.stop)
-            for base, own in zip(box, part, strict=True)
+            slice(base.start + own.start, base.start + own.stop) for base, own in zip(box, part, strict=True)
         )
         return image.data[z, y, x]
 
@@ -176,25 +173,17 @@ def _decided(
     supervoxels, actions = atoms.supervoxels, atoms.actions
     names = [run.grid.block(index).name for index in run.grid.touching(box)]
     segment = _segments(run, names, supervoxels.ids)
-    index = {int(supervoxel_id): at for at, supervoxel_id in enumerate(supervoxels.ids.tolist())}
-    ends = {answer: (index[answer.u], index[answer.v]) for answer in answers}
-    must = [actions.find(*ends[answer]) for answer in answers if answer.kind == "merge"]
-    apart = Constraints(tuple(ends[answer] for answer in answers if answer.kind == "keep-apart"))
-    is_one = (segment[actions.u] == segment[actions.v]) & (segment[actions.u] > 0)
-    rows = np.flatnonzero(is_one)
-    rows = rows[np.argsort(_scores(run, names, atoms)[rows], kind="stable")]
-    order = np.array(list(dict.fromkeys([row for row in must if row >= 0] + rows.tolist())), dtype=np.int64)
-    component = join_but(supervoxels.n, actions.u[order], actions.v[order], apart)
-    order = order[component[actions.u[order]] == component[actions.v[order]]]
-    ids = supervoxels.ids
-    merges = zip(ids[actions.u[order]].tolist(), ids[actions.v[order]].tolist(), strict=True)
-    pairs = tuple((answer.u, answer.v) for answer in answers if answer.kind == "keep-apart")
+    index = {supervoxel_id: at for at, supervoxel_id in enumerate(supervoxels.ids.tolist())}
+    dense = [Answer(one.kind, index[one.u], index[one.v]) for one in answers]
+    component, order = honour(segment, actions.u, actions.v, _scores(run, names, atoms), dense)
+    ends = supervoxels.ids[np.stack([actions.u[order], actions.v[order]], axis=1)]
+    apart = tuple((one.u, one.v) for one in answers if one.kind == "keep-apart")
     holding = tuple(
         answer
-        for answer, (u, v) in ends.items()
-        if (component[u] == component[v]) == (answer.kind == "merge")
+        for answer, (kind, u, v) in zip(answers, dense, strict=True)
+        if (component[u] == component[v]) == (kind == "merge")
     )
-    return Decided(tuple(merges), pairs), holding
+    return Decided(tuple((int(u), int(v)) for u, v in ends), apart), holding
 
 
 def _segments(run: BlockRun, names: Sequence[str], ids: np.ndarray) -> np.ndarray:

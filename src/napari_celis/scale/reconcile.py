@@ -9,30 +9,17 @@ of the block that holds it: that one saw most around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.constraints import Constraints
 from napari_celis.core.contraction import Contraction
 from napari_celis.core.segment_graph import Joined, SegmentGraph, grouped
 from napari_celis.core.segments import join_all, named_by_largest
+from napari_celis.scale.honour import Answer, honour
 from napari_celis.scale.settings import Rule
-
-
-AnswerKind = Literal["merge", "keep-apart", "withdrawn"]
-"""A withdrawn answer leaves the pair to the blocks again."""
-
-
-class Answer(NamedTuple):
-    """What a person decided about two supervoxels."""
-
-    kind: AnswerKind
-    u: int
-    v: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,25 +83,20 @@ def reconcile(
     threshold : float
         Contacts below it are merged in the pass over the contracted graph.
     answers : sequence of Answer
-        By dense index; they come before everything else.
+        By dense index; they change what blocks made of the volume, and nothing else.
     """
     n, is_merged = len(sizes) - 1, pairs.is_merged(rule)
-    must = np.array([(a.u, a.v) for a in answers if a.kind == "merge"], dtype=np.int64).reshape(-1, 2)
-    apart = Constraints(tuple((min(a.u, a.v), max(a.u, a.v)) for a in answers if a.kind == "keep-apart"))
-    agreed = np.flatnonzero(is_merged)
     mean = pairs.total / np.maximum(pairs.area, 1)
-    order = agreed[np.argsort(mean[agreed], kind="stable")]
-    # A merge by hand is no reason to doubt what blocks say about the rest of its two segments.
-    component = join_but(n, pairs.u[order], pairs.v[order], apart)
+    component = join_all(n, pairs.u[is_merged], pairs.v[is_merged])
     is_doubtful = is_merged & _in_contradiction(pairs, component, ~is_merged & (mean >= threshold))
-    certain = order[~is_doubtful[order]]
-    u, v = np.concatenate([must[:, 0], pairs.u[certain]]), np.concatenate([must[:, 1], pairs.v[certain]])
-    component = join_but(n, u, v, apart)
-    contracted = _Contracted.make(pairs, component, sizes, apart, pairs.is_disputed | is_doubtful)
+    is_certain = is_merged & ~is_doubtful
+    component = join_all(n, pairs.u[is_certain], pairs.v[is_certain])
+    contracted = _Contracted.make(pairs, component, sizes, pairs.is_disputed | is_doubtful)
     n_joined = contracted.join_below(threshold)
-    return Reconciled(
-        named_by_largest(contracted.segment[component], sizes), int(pairs.is_disputed.sum()), n_joined
-    )
+    segment = named_by_largest(contracted.segment[component], sizes)
+    if answers:
+        segment = named_by_largest(honour(segment, pairs.u, pairs.v, mean, answers)[0], sizes)
+    return Reconciled(segment, int(pairs.is_disputed.sum()), n_joined)
 
 
 def votes_of(u: np.ndarray, v: np.ndarray, merged: np.ndarray, score: np.ndarray, owned: np.ndarray) -> Pairs:
@@ -180,88 +162,17 @@ def _in_contradiction(pairs: Pairs, component: np.ndarray, is_apart: np.ndarray)
     return doubtful
 
 
-def join_but(n: int, u: np.ndarray, v: np.ndarray, apart: Constraints) -> np.ndarray:
-    """Number the components under the edges u – v, leaving out what must stay apart.
-
-    Parameters
-    ----------
-    n : int
-        Supervoxels are numbered from 0 to `n`.
-    u, v : ndarray of int
-        The edges, best first.
-    apart : Constraints
-        Pairs that never become one.
-    """
-    component = join_all(n, u, v)
-    if not any(component[a] == component[b] for a, b in apart.pairs):
-        return component
-    # Only components that hold both ends of a pair are joined edge by edge.
-    bad = np.unique([component[a] for a, b in apart.pairs if component[a] == component[b]])
-    is_bad = np.isin(component[u], bad)
-    parent = list(range(n + 1))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    foes = _Foes(apart.pairs)
-    kept = ~is_bad
-    for edge in np.flatnonzero(is_bad):
-        a, b = root(int(u[edge])), root(int(v[edge]))
-        if a != b and not foes.has(a, b):
-            foes.join(a, b)
-            parent[b] = a
-            kept[edge] = True
-    return join_all(n, u[kept], v[kept])
-
-
-class _Foes:
-    """Pairs of groups that must not become one; groups are known by any name that they keep."""
-
-    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
-        self._of: dict[int, set[int]] = {}
-        for a, b in pairs:
-            self._of.setdefault(a, set()).add(b)
-            self._of.setdefault(b, set()).add(a)
-
-    def has(self, a: int, b: int) -> bool:
-        """Tell whether two groups must stay apart."""
-        return b in self._of.get(a, ())
-
-    def join(self, kept: int, absorbed: int) -> None:
-        """Let one group take in another."""
-        for foe in self._of.pop(absorbed, ()):
-            self._of[foe].remove(absorbed)
-            self._of[foe].add(kept)
-            self._of.setdefault(kept, set()).add(foe)
-
-
 class _Contracted:
     """The graph of what is certain, whose disputed contacts are merged best first."""
 
     needs_segments = False
 
-    def __init__(
-        self,
-        graph: SegmentGraph,
-        total: np.ndarray,
-        n_open: np.ndarray,
-        foes: _Foes,
-    ) -> None:
+    def __init__(self, graph: SegmentGraph, total: np.ndarray, n_open: np.ndarray) -> None:
         self.graph = graph
-        self._total, self._open, self._foes = total, n_open, foes
+        self._total, self._open = total, n_open
 
     @classmethod
-    def make(
-        cls,
-        pairs: Pairs,
-        component: np.ndarray,
-        sizes: np.ndarray,
-        apart: Constraints,
-        is_open: np.ndarray,
-    ) -> _Contracted:
+    def make(cls, pairs: Pairs, component: np.ndarray, sizes: np.ndarray, is_open: np.ndarray) -> _Contracted:
         """Add up pairs between the same two components; component 0 is that of background."""
         u, v = component[pairs.u].astype(np.int64), component[pairs.v].astype(np.int64)
         low, high = np.minimum(u, v), np.maximum(u, v)
@@ -279,13 +190,10 @@ class _Contracted:
             low[first].astype(np.int32), high[first].astype(np.int32), area, np.zeros((len(first), 3)), n
         )
         voxels = np.bincount(component, weights=sizes, minlength=n + 1).astype(np.int64)
-        graph = SegmentGraph(actions, voxels)
-        ends = ((int(graph.segment[component[a]]), int(graph.segment[component[b]])) for a, b in apart.pairs)
         return cls(
-            graph,
+            SegmentGraph(actions, voxels),
             added(pairs.total).astype(float),
             added(is_open.astype(np.int64)),
-            _Foes(ends),
         )
 
     @property
@@ -300,7 +208,6 @@ class _Contracted:
 
     def follow(self, joined: Joined) -> None:
         """Add up what became one."""
-        self._foes.join(int(joined.kept), int(joined.absorbed))
         own, moved = joined.pairs[:, 0], joined.pairs[:, 1]
         for sums in (self._total, self._open):
             sums[own] += sums[moved]
@@ -309,9 +216,6 @@ class _Contracted:
         """Merge contacts best first, and count the merges."""
         queue, n_joined = Contraction(self), 0
         while (found := queue.pop()) is not None and found[0] < threshold:
-            a, b = self.graph.segment[self.graph.arrays.ends[found[1]]]
-            if self._foes.has(int(a), int(b)):
-                continue
             queue.join(found[1])
             n_joined += 1
         return n_joined
