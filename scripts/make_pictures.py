@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_celis.gui.display import virtual_display
+from napari_celis.gui.plugin.display import virtual_display
 from picture_studio import GIF_SIZE, ROOT, SIZE, Studio, write_gif
 
 FOLDER = ROOT / "docs" / "images"
@@ -134,7 +134,7 @@ def picture_3d(studio: Studio) -> None:
 
 def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float]) -> None:
     """Take a picture of the two segments of the most doubtful merge in 3-D."""
-    from napari_celis.gui.highlight import Highlight
+    from napari_celis.gui.canvas.highlight import Highlight
 
     studio.undecided()
     surfaces = Highlight.of(studio.workspace).meshes

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from napari_celis.gui.demo import open_demo
+from napari_celis.gui.plugin.demo import open_demo
 from napari_celis.io.volumes import open_volume
 
 if TYPE_CHECKING:
-    from napari_celis.gui.panel import CelisPanel
+    from napari_celis.gui.plugin.panel import CelisPanel
 
 ROOT = Path(__file__).resolve().parents[1]
 DATASETS = {"image": "raw", "supervoxels": "labels/supervoxels", "truth": "labels/neuron_ids"}
@@ -148,7 +148,7 @@ class Studio:
 
     def undecided(self) -> Any:
         """Look at the most doubtful decision and return what is deciding it."""
-        from napari_celis.gui.deciding import Deciding
+        from napari_celis.gui.session.deciding import Deciding
 
         deciding = Deciding.of(self.workspace)
         deciding.clear()
@@ -175,7 +175,7 @@ class Studio:
 
 def _open_on(path: Path) -> CelisPanel:
     """Open a window on the volumes of a file."""
-    from napari_celis.gui.viewing import dock_panel, open_viewer
+    from napari_celis.gui.plugin.viewing import dock_panel, open_viewer
 
     volumes = {role: open_volume(f"{path}:volumes/{name}") for role, name in DATASETS.items()}
     return dock_panel(open_viewer(volumes, SIZE))

@@ -14,8 +14,8 @@ from gui.patience import be_patient
 from models.small import small_model
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume
-from napari_celis.gui.layers import KINDS, volume_to_layer
-from napari_celis.gui.workspace import Workspace
+from napari_celis.gui.layers.volume_layers import KINDS, volume_to_layer
+from napari_celis.gui.session.workspace import Workspace
 from napari_celis.models.apply import affinities_of
 from napari_celis.pipeline.agglomeration import agglomerator_of
 

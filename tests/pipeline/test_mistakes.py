@@ -17,7 +17,7 @@ from gui.conftest import SHAPE, VOXEL_NM
 from models.small import small_model
 from napari_celis.cli import app
 from napari_celis.core.errors import CelisError
-from napari_celis.gui.workspace import Workspace
+from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io import memory
 from napari_celis.io.volumes import open_volume
 from napari_celis.models.model_file import save_model
