@@ -61,6 +61,14 @@ def our_plugin(npe2pm):
         yield plugin
 
 
+def asked(qtbot, engine, question):
+    """Ask the engine's thread about its agglomerator, and wait for the answer."""
+    answers = []
+    engine.ask(question, answers.append)
+    qtbot.waitUntil(lambda: bool(answers))
+    return answers[0]
+
+
 def kept(steps):
     """List what tells decisions apart."""
     return [(step.index, step.kind, step.u_id, step.v_id) for step in steps]

@@ -88,12 +88,12 @@ def in_the_panel(case: Case, folder, qtbot) -> str:
         for role in ROLES:
             given = getattr(case, role)
             if given is not None:
-                workspace.choose(role, workspace.viewer.add_layer(as_layer(role, given, folder)))
-        workspace.use_model(replace(small_model(), thresholds={"energy": case.threshold}))
-        workspace.prepare()
-        qtbot.waitUntil(lambda: not workspace.is_busy, timeout=30_000)
-        assert workspace.engine is None
-        return workspace.problem[0]
+                workspace.data.choose(role, workspace.viewer.add_layer(as_layer(role, given, folder)))
+        workspace.data.use_model(replace(small_model(), thresholds={"energy": case.threshold}))
+        workspace.preparation.prepare()
+        qtbot.waitUntil(lambda: not workspace.preparation.is_busy, timeout=30_000)
+        assert workspace.run.engine is None
+        return workspace.messages.current.text
     finally:
         workspace.dispose()
 

@@ -29,7 +29,7 @@ def view(
             "`celis info` and `celis evaluate` work without one."
         )
     require_qt()
-    from napari_celis.gui.plugin.viewing import dock_panel, open_viewer, run
+    from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer, run
     from napari_celis.io.volumes import open_volume, require_same_shape
 
     paths = {"image": image, "supervoxels": supervoxels, "truth": truth}

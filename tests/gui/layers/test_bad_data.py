@@ -9,13 +9,15 @@ from napari.layers import Image, Labels
 from gui.conftest import SHAPE, add
 from models.small import small_model
 from napari_celis.gui.layers.volume_layers import KINDS
+from napari_celis.gui.session.command_line import agglomerate_command
+from napari_celis.gui.session.messages import Message
 from napari_celis.io import memory
 
 
 def test_nothing_chosen_is_a_hint(workspace):
-    assert not workspace.check()
-    assert workspace.problem[0].startswith("There is no image yet, and there are no affinities.")
-    assert workspace.problem[1] == ""
+    assert not workspace.data.check()
+    assert workspace.messages.current.text.startswith("There is no image yet, and there are no affinities.")
+    assert workspace.messages.current.severity == ""
 
 
 BAD = {
@@ -59,33 +61,33 @@ BAD = {
 def test_data_that_cannot_be_used_is_explained(workspace, case):
     role, layer, words = BAD[case]
     add(workspace.viewer, "image")
-    workspace.use_model(small_model())
+    workspace.data.use_model(small_model())
     workspace.viewer.add_layer(layer)
-    workspace.choose(role, layer)
-    sentence, severity = workspace.problem
-    assert words in sentence
-    assert sentence.count(". ") == 1
-    assert severity == "error"
-    workspace.prepare()
-    assert not workspace.is_busy
-    workspace.choose(role, None if role != "image" else workspace.viewer.layers["image"])
-    assert workspace.problem == ("", "")
+    workspace.data.choose(role, layer)
+    message = workspace.messages.current
+    assert words in message.text
+    assert message.text.count(". ") == 1
+    assert message.severity == "error"
+    workspace.preparation.prepare()
+    assert not workspace.preparation.is_busy
+    workspace.data.choose(role, None if role != "image" else workspace.viewer.layers["image"])
+    assert workspace.messages.current == Message()
 
 
 def test_model_of_another_voxel_size_is_refused_until_allowed(workspace):
     add(workspace.viewer, "image", voxel_size_nm=(40.0, 4.0, 4.0))
-    workspace.use_model(small_model())
-    assert "with “Use the model anyway”" in workspace.problem[0]
-    workspace.allow_any_voxel_size(True)
-    assert workspace.problem == ("", "")
-    assert "--any-voxel-size" in workspace.command()
+    workspace.data.use_model(small_model())
+    assert "with “Use the model anyway”" in workspace.messages.current.text
+    workspace.data.allow_any_voxel_size(True)
+    assert workspace.messages.current == Message()
+    assert "--any-voxel-size" in agglomerate_command(workspace)
 
 
 def test_volume_larger_than_memory_is_refused_with_the_gigabytes(workspace, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
     add(workspace.viewer, *KINDS)
-    workspace.use_model(small_model())
-    assert "GB of memory, but 0.0001 GB are free" in workspace.problem[0]
-    assert "celis convert --resample" in workspace.problem[0]
-    workspace.prepare()
-    assert not workspace.is_busy
+    workspace.data.use_model(small_model())
+    assert "GB of memory, but 0.0001 GB are free" in workspace.messages.current.text
+    assert "celis convert --resample" in workspace.messages.current.text
+    workspace.preparation.prepare()
+    assert not workspace.preparation.is_busy

@@ -9,14 +9,14 @@ from napari.layers import Labels
 from gui.conftest import SHAPE, block_labels
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.layers.live_labels import LiveLabels
-from napari_celis.gui.layers.volume_layers import place_of, segmentation_layer
+from napari_celis.gui.layers.volume_layers import placement_of, segmentation_layer
 
 LIKE = Labels(block_labels(), scale=(40, 4, 4), translate=(80, 8, 0), units="nm")
 
 
 def make_layer():
     supervoxels = Supervoxels.from_labels(block_labels())
-    return segmentation_layer(LiveLabels(supervoxels.dense, supervoxels.ids), place_of(LIKE))
+    return segmentation_layer(LiveLabels(supervoxels.dense, supervoxels.ids), placement_of(LIKE))
 
 
 def test_live_labels_are_an_array_to_whoever_reads_them():

@@ -11,8 +11,8 @@ from qtpy.QtWidgets import QDockWidget, QMessageBox
 
 from gui.conftest import small_volumes
 from gui.patience import be_patient
-from napari_celis.gui.plugin.viewing import dock_panel
-from napari_celis.gui.session import celis_process
+from napari_celis.gui.plugin.viewer_window import dock_panel
+from napari_celis.gui.session.background import celis_process
 
 SLOW = """
 import time

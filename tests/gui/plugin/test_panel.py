@@ -11,6 +11,7 @@ from qtpy.QtTest import QTest
 from gui.conftest import small_volumes
 from gui.patience import be_patient
 from models.small import small_model
+from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.layers.volume_layers import KINDS, volume_to_layer
 from napari_celis.gui.session.workspace import Workspace
 
@@ -32,20 +33,20 @@ def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_vie
 
     for role, volume in small_volumes().items():
         viewer.add_layer(Layer.create(*volume_to_layer(volume, KINDS[role])))
-    workspace.use_model(small_model())
+    workspace.data.use_model(small_model())
     assert panel.status.isHidden()
-    workspace.say("Something is wrong. Do this.", "error")
+    workspace.messages.say("Something is wrong. Do this.", "error")
     assert panel.status.text() == "Something is wrong. Do this."
     assert panel.status.severity == "error"
-    workspace.set_help("Click a segment.")
+    Canvas.of(workspace).mouse_mode.set_help("Click a segment.")
     assert panel.help.text() == "Click a segment."
 
     panel.show_tab("Agglomerate")
     canvas = viewer.window._qt_viewer.canvas.native
-    with qtbot.waitSignal(workspace.engine_changed):
+    with qtbot.waitSignal(workspace.run.changed):
         QTest.keyClick(canvas, Qt.Key.Key_Period)
         qtbot.waitUntil(lambda: not panel.progress.isHidden())
-    engine = workspace.engine
+    engine = workspace.run.engine
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
     assert panel.progress.isHidden()
     engine.set_threshold(1000.0)
@@ -73,7 +74,7 @@ def test_progress_can_be_cancelled_in_the_panel(our_plugin, make_napari_viewer, 
         is_open.wait(20)
         report("waiting", 0.6)
 
-    workspace._background.start(work, lambda result: None)
+    workspace.preparation.jobs.start(work, lambda result: None)
     qtbot.waitUntil(lambda: panel.progress.stage.text() == "Waiting …")
     assert panel.progress.bar.value() == 500
     panel.progress.cancel.click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from napari_celis.core.volume import Volume
-from napari_celis.gui.plugin import viewing
+from napari_celis.gui.plugin import viewer_window
 from napari_celis.gui.plugin.demo import show_demo
 from napari_celis.io.volumes import open_volume, write_volume
 
@@ -45,8 +45,8 @@ def test_drop_save_and_sample(our_plugin, make_napari_viewer, tmp_path):
 def test_demo_opens_on_the_sample_and_hands_over(make_napari_viewer, monkeypatch):
     viewer = make_napari_viewer()
     is_running = []
-    monkeypatch.setattr(viewing, "Viewer", lambda title: viewer)
-    monkeypatch.setattr(viewing, "run", lambda: is_running.append(True))
+    monkeypatch.setattr(viewer_window, "Viewer", lambda title: viewer)
+    monkeypatch.setattr(viewer_window, "run", lambda: is_running.append(True))
     show_demo()
     assert [layer.name for layer in viewer.layers] == ["image", "truth", "supervoxels"]
     assert [layer.visible for layer in viewer.layers] == [True, False, True]

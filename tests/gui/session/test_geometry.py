@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.session.geometry import (
-    Places,
+    RunGeometry,
     contact_positions,
     outline,
     repeat_along,
@@ -50,9 +50,9 @@ def test_boxes_hold_exactly_their_supervoxels():
     labels[1:3, 2:4, 1] = 7
     labels[3, 4, 5] = 9
     supervoxels = Supervoxels.from_labels(labels)
-    places = Places.of(supervoxels, ActionTable.from_supervoxels(supervoxels))
-    assert places.box_of(np.array([1])) == (slice(1, 3), slice(2, 4), slice(1, 2))
-    assert places.box_of(np.array([1, 2])) == (slice(1, 4), slice(2, 5), slice(1, 6))
+    geometry = RunGeometry.of(supervoxels, ActionTable.from_supervoxels(supervoxels))
+    assert geometry.box_of(np.array([1])) == (slice(1, 3), slice(2, 4), slice(1, 2))
+    assert geometry.box_of(np.array([1, 2])) == (slice(1, 4), slice(2, 5), slice(1, 6))
 
 
 def test_a_position_belongs_to_the_voxel_whose_middle_is_nearest():

@@ -12,7 +12,10 @@ from qtpy.QtCore import QTimer
 from gui.conftest import SHAPE, add
 from models.small import small_model
 from napari_celis.core.kernels import adjacency, changes, watershed
+from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.layers.volume_layers import KINDS
+from napari_celis.gui.session.command_line import agglomerate_command
+from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.models import apply
 from napari_celis.models.model_file import save_model
@@ -20,50 +23,50 @@ from napari_celis.pipeline import stages as recipe_stages
 
 
 def wait_until_free(qtbot, workspace):
-    qtbot.waitUntil(lambda: not workspace.is_busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not workspace.preparation.is_busy, timeout=30_000)
 
 
 def prepared(qtbot, workspace):
     add(workspace.viewer, *KINDS)
-    workspace.use_model(small_model())
+    workspace.data.use_model(small_model())
     wait_until_free(qtbot, workspace)
-    with qtbot.waitSignal(workspace.engine_changed, timeout=30_000):
-        workspace.prepare()
-    return workspace.engine
+    with qtbot.waitSignal(workspace.run.changed, timeout=30_000):
+        workspace.preparation.prepare()
+    return workspace.run.engine
 
 
 def test_layers_take_their_roles_by_name(qtbot, workspace):
     add(workspace.viewer, "truth", "image", "supervoxels")
     layers = workspace.viewer.layers
-    assert workspace.image_layer is layers["image"]
-    assert workspace.supervoxels_layer is layers["supervoxels"]
-    assert workspace.truth_layer is layers["truth"]
-    assert workspace.problem == (
+    assert workspace.data.image_layer is layers["image"]
+    assert workspace.data.supervoxels_layer is layers["supervoxels"]
+    assert workspace.data.truth_layer is layers["truth"]
+    assert workspace.messages.current == Message(
         "There is no model yet. Choose a bundled one or a file on the tab Data.",
         "",
     )
     wait_until_free(qtbot, workspace)
-    assert workspace.counted().supervoxels.n == 48
-    assert workspace.counted().n_actions == 104
+    assert workspace.data.counted().supervoxels.n == 48
+    assert workspace.data.counted().n_actions == 104
 
 
 def test_a_model_that_is_being_loaded_is_not_said_to_be_missing(qtbot, workspace, tmp_path):
     add(workspace.viewer, "image")
     path = save_model(small_model(), tmp_path / "mine.safetensors")
-    workspace.choose_model(path)
-    assert workspace.problem == ("The model “mine” is being loaded.", "")
+    workspace.preparation.load_model(path)
+    assert workspace.messages.current == Message("The model “mine” is being loaded.", "")
     wait_until_free(qtbot, workspace)
-    assert workspace.problem == ("", "")
-    assert workspace.model_path == path
-    assert workspace.loading_path is None
+    assert workspace.messages.current == Message()
+    assert workspace.data.model_path == path
+    assert workspace.data.loading_path is None
 
-    workspace.use_model(None)
-    workspace.choose_model(tmp_path / "missing.safetensors")
+    workspace.data.use_model(None)
+    workspace.preparation.load_model(tmp_path / "missing.safetensors")
     wait_until_free(qtbot, workspace)
-    assert workspace.problem[1] == "error"
-    assert workspace.loading_path is None
-    assert not workspace.check()
-    assert workspace.problem[0].startswith("There is no model yet.")
+    assert workspace.messages.current.severity == "error"
+    assert workspace.data.loading_path is None
+    assert not workspace.data.check()
+    assert workspace.messages.current.text.startswith("There is no model yet.")
 
 
 def test_a_model_is_still_being_loaded_when_other_work_fails(qtbot, workspace, tmp_path):
@@ -74,21 +77,21 @@ def test_a_model_is_still_being_loaded_when_other_work_fails(qtbot, workspace, t
         is_open.wait(30)
         raise ValueError("no")
 
-    workspace._background.start(fail, lambda result: None)
-    workspace.choose_model(path)
+    workspace.preparation.jobs.start(fail, lambda result: None)
+    workspace.preparation.load_model(path)
     seen = []
-    workspace._background.failed.connect(lambda sentence: seen.append(workspace.loading_path))
+    workspace.preparation.jobs.failed.connect(lambda sentence: seen.append(workspace.data.loading_path))
     is_open.set()
-    qtbot.waitUntil(lambda: workspace.model is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: workspace.data.model is not None, timeout=30_000)
     assert seen == [path]
-    assert workspace.loading_path is None
+    assert workspace.data.loading_path is None
 
 
 def test_prepare_makes_an_engine_and_a_live_layer(qtbot, workspace):
     engine = prepared(qtbot, workspace)
-    layer = workspace.segmentation_layer
+    layer = Canvas.of(workspace).segmentation.layer
     assert layer in workspace.viewer.layers
-    assert not workspace.supervoxels_layer.visible
+    assert not workspace.data.supervoxels_layer.visible
     assert engine.threshold == small_model().threshold
     qtbot.waitUntil(lambda: engine.snapshot.vi_split is not None)
     assert engine.snapshot.vi_split > 0
@@ -97,7 +100,7 @@ def test_prepare_makes_an_engine_and_a_live_layer(qtbot, workspace):
     engine.step()
     qtbot.waitUntil(lambda: engine.snapshot.n_segments == 47)
     assert len(np.unique(layer.data)) == 47
-    assert workspace.segment_of(1) == engine.snapshot.segment_ids[1]
+    assert workspace.run.segment_of(1) == engine.snapshot.segment_ids[1]
 
 
 def test_affinities_are_computed_once_per_image_and_model(qtbot, workspace, monkeypatch):
@@ -106,22 +109,22 @@ def test_affinities_are_computed_once_per_image_and_model(qtbot, workspace, monk
     monkeypatch.setattr(apply, "affinities_of", lambda *a, **k: calls.append(1) or original(*a, **k))
     prepared(qtbot, workspace)
     for expected in (1, 2):
-        with qtbot.waitSignal(workspace.engine_changed, timeout=30_000):
-            workspace.prepare()
+        with qtbot.waitSignal(workspace.run.changed, timeout=30_000):
+            workspace.preparation.prepare()
         assert len(calls) == expected
-        workspace.use_model(small_model())
+        workspace.data.use_model(small_model())
         assert workspace.is_stale
 
 
 def test_without_supervoxels_they_are_made(qtbot, workspace):
     add(workspace.viewer, "image")
-    workspace.use_model(small_model())
-    workspace.make_supervoxels()
+    workspace.data.use_model(small_model())
+    workspace.preparation.make_supervoxels()
     wait_until_free(qtbot, workspace)
-    made = workspace.supervoxels_layer
+    made = workspace.data.supervoxels_layer
     assert made.name == "supervoxels"
-    np.testing.assert_allclose(made.scale, workspace.image_layer.scale)
-    assert workspace.counted().supervoxels.n == len(np.unique(made.data))
+    np.testing.assert_allclose(made.scale, workspace.data.image_layer.scale)
+    assert workspace.data.counted().supervoxels.n == len(np.unique(made.data))
 
 
 def test_supervoxels_that_do_not_touch_are_explained(qtbot, workspace):
@@ -129,11 +132,11 @@ def test_supervoxels_that_do_not_touch_are_explained(qtbot, workspace):
     labels[2:4], labels[8:10] = 1, 2
     add(workspace.viewer, "image")
     workspace.viewer.add_labels(labels, name="supervoxels", scale=(10, 10, 10))
-    workspace.use_model(small_model())
-    workspace.prepare()
+    workspace.data.use_model(small_model())
+    workspace.preparation.prepare()
     wait_until_free(qtbot, workspace)
-    assert workspace.problem[0].startswith("No two supervoxels touch")
-    assert workspace.engine is None
+    assert workspace.messages.current.text.startswith("No two supervoxels touch")
+    assert workspace.run.engine is None
 
 
 def test_torch_error_while_preparing_reaches_the_user(qtbot, workspace, monkeypatch):
@@ -142,10 +145,10 @@ def test_torch_error_while_preparing_reaches_the_user(qtbot, workspace, monkeypa
 
     monkeypatch.setattr(apply, "affinities_of", broken)
     add(workspace.viewer, *KINDS)
-    workspace.use_model(small_model())
-    workspace.prepare()
+    workspace.data.use_model(small_model())
+    workspace.preparation.prepare()
     wait_until_free(qtbot, workspace)
-    assert "RuntimeError: weights on the moon" in workspace.problem[0]
+    assert "RuntimeError: weights on the moon" in workspace.messages.current.text
 
 
 def test_preparing_can_be_cancelled(qtbot, workspace, monkeypatch):
@@ -157,38 +160,38 @@ def test_preparing_can_be_cancelled(qtbot, workspace, monkeypatch):
         pytest.fail("went on after it was cancelled")
 
     monkeypatch.setattr(apply, "affinities_of", slow)
-    workspace.preparing.connect(lambda stage, share: stages.append(stage))
+    workspace.preparation.progressed.connect(lambda progress: stages.append(progress.stage))
     add(workspace.viewer, *KINDS)
-    workspace.use_model(small_model())
-    workspace.prepare()
+    workspace.data.use_model(small_model())
+    workspace.preparation.prepare()
     qtbot.waitUntil(lambda: "affinities" in stages)
-    workspace.cancel_prepare()
+    workspace.preparation.cancel()
     is_open.set()
     wait_until_free(qtbot, workspace)
-    assert workspace.problem == ("Cancelled; nothing was changed.", "warning")
+    assert workspace.messages.current == Message("Cancelled; nothing was changed.", "warning")
     assert stages[-1] == ""
-    assert workspace.engine is None
+    assert workspace.run.engine is None
 
 
 def test_model_is_loaded_from_a_file_and_a_bad_one_explained(qtbot, workspace, tmp_path):
     path = save_model(small_model(), tmp_path / "small.safetensors")
-    workspace.choose_model(path)
+    workspace.preparation.load_model(path)
     wait_until_free(qtbot, workspace)
-    assert workspace.model_path == path
-    assert str(path) in workspace.command()
+    assert workspace.data.model_path == path
+    assert str(path) in agglomerate_command(workspace)
     wait_until_free(qtbot, workspace)
-    workspace.choose_model(tmp_path / "none.safetensors")
+    workspace.preparation.load_model(tmp_path / "none.safetensors")
     wait_until_free(qtbot, workspace)
-    assert "There is no model file" in workspace.problem[0]
-    assert workspace.model_path == path
+    assert "There is no model file" in workspace.messages.current.text
+    assert workspace.data.model_path == path
 
 
 def test_first_run_says_that_it_compiles(qtbot, workspace, monkeypatch):
     stages = []
     monkeypatch.setattr(recipe_stages, "are_compiled", lambda kernels: False)
-    workspace.preparing.connect(lambda stage, share: stages.append(stage))
+    workspace.preparation.progressed.connect(lambda progress: stages.append(progress.stage))
     prepared(qtbot, workspace)
-    workspace.make_supervoxels()
+    workspace.preparation.make_supervoxels()
     wait_until_free(qtbot, workspace)
     for stage in ("first scores", "counting contacts", "watershed"):
         assert f"{stage} (compiling, first run only)" in stages
@@ -205,32 +208,36 @@ def test_layers_removed_or_edited_in_mid_run_stop_nothing(qtbot, workspace):
     qtbot.waitUntil(lambda: engine.snapshot.is_running)
     layers = workspace.viewer.layers
     layers["supervoxels"].data_setitem((np.array([0]), np.array([0]), np.array([0])), 1)
-    assert workspace.problem[0].startswith("The supervoxels layer “supervoxels” was edited. The run goes on")
+    assert workspace.messages.current.text.startswith(
+        "The supervoxels layer “supervoxels” was edited. The run goes on"
+    )
     assert workspace.is_stale
     layers["image"].scale = (5, 5, 5)
-    assert workspace.problem[0].startswith("The image layer “image” was edited. The run goes on")
+    assert workspace.messages.current.text.startswith("The image layer “image” was edited. The run goes on")
     layers.remove("supervoxels")
-    assert workspace.problem[0].startswith("The supervoxels layer “supervoxels” was removed. The run goes on")
+    assert workspace.messages.current.text.startswith(
+        "The supervoxels layer “supervoxels” was removed. The run goes on"
+    )
     assert workspace.is_stale
-    layers.remove(workspace.segmentation_layer)
-    assert "“Show segmentation”" in workspace.problem[0]
+    layers.remove(Canvas.of(workspace).segmentation.layer)
+    assert "“Show segmentation”" in workspace.messages.current.text
     n_before = len(engine.snapshot.steps)
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) > n_before)
-    workspace.show_segmentation()
-    assert workspace.segmentation_layer in layers
+    Canvas.of(workspace).segmentation.show()
+    assert Canvas.of(workspace).segmentation.layer in layers
 
 
 def test_preview_of_an_earlier_step_does_not_follow_the_run(qtbot, workspace):
     engine = prepared(qtbot, workspace)
     engine.step(4)
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 4)
-    live = workspace.segmentation_layer.data
-    workspace.show_step(1)
+    live = Canvas.of(workspace).segmentation.layer.data
+    workspace.preview.show(1)
     qtbot.waitUntil(lambda: len(np.unique(live.lut[1:])) == 47)
     engine.step()
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 5)
     assert len(np.unique(live.lut[1:])) == 47
-    workspace.show_step(None)
+    workspace.preview.show(None)
     np.testing.assert_array_equal(live.lut, engine.snapshot.segment_ids)
 
 
@@ -239,11 +246,11 @@ def test_flying_ends_at_the_voxel(workspace, scale):
     viewer = workspace.viewer
     viewer.add_labels(np.ones(SHAPE, np.uint8), name="supervoxels", scale=scale, translate=(7, 0, 0))
     viewer.scene.camera.zoom = 1000
-    workspace.fly_to((3, 15, 5))
+    Canvas.of(workspace).camera.fly_to((3, 15, 5))
     assert viewer.dims.point[0] == pytest.approx(7 + 3 * scale[0])
     assert viewer.scene.camera.center[1:] == pytest.approx((15 * scale[1], 5 * scale[2]))
     viewer.dims.ndisplay = 3
-    workspace.fly_to((3, 15, 5))
+    Canvas.of(workspace).camera.fly_to((3, 15, 5))
     assert viewer.scene.camera.center == pytest.approx((7 + 3 * scale[0], 15 * scale[1], 5 * scale[2]))
 
 
@@ -253,21 +260,21 @@ def test_flying_to_an_edge_leaves_a_quarter_of_the_view_blank_at_most(workspace)
     viewer.canvas.size = (200, 300)
     camera = viewer.scene.camera
     camera.zoom = 1
-    workspace.fly_to((2, 0, 0))
+    Canvas.of(workspace).camera.fly_to((2, 0, 0))
     assert camera.center[1:] == pytest.approx((50, 49.5))
-    workspace.fly_to((2, 199, 30))
+    Canvas.of(workspace).camera.fly_to((2, 199, 30))
     assert camera.center[1:] == pytest.approx((149, 49.5))
     camera.zoom = 10
-    workspace.fly_to((2, 0, 50))
+    Canvas.of(workspace).camera.fly_to((2, 0, 50))
     assert camera.center[1:] == pytest.approx((5, 50))
 
 
 def test_selection_keeps_two_and_tells_once(qtbot, workspace):
     told = []
-    workspace.selection_changed.connect(lambda: told.append(workspace.selected))
-    workspace.select(3, 4, 5)
-    workspace.select(3, 4)
-    workspace.select()
+    workspace.selection.changed.connect(lambda: told.append(workspace.selection.supervoxels))
+    workspace.selection.select(3, 4, 5)
+    workspace.selection.select(3, 4)
+    workspace.selection.select()
     assert told == [(3, 4), ()]
 
 
@@ -276,15 +283,15 @@ def test_each_viewer_has_its_own(qtbot, workspace):
     assert other is not workspace
     assert Workspace.of(workspace.viewer) is workspace
     add(other.viewer, "image")
-    assert workspace.image_layer is None
+    assert workspace.data.image_layer is None
     other.dispose()
     assert Workspace.of(workspace.viewer) is workspace
 
 
 def test_dispose_in_mid_preparation_leaves_no_thread(qtbot, workspace):
     add(workspace.viewer, *KINDS)
-    workspace.use_model(small_model())
-    workspace.prepare()
+    workspace.data.use_model(small_model())
+    workspace.preparation.prepare()
     workspace.dispose()
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("celis")]
 
@@ -296,11 +303,11 @@ def test_what_is_to_be_done_soon_leaves_room_for_events_and_survives_an_error(qt
         raise ValueError("a test")
 
     for name in ("first", "second"):
-        workspace.do_soon(
+        workspace.deferred.add(
             lambda name=name: (done.append(name), QTimer.singleShot(0, lambda: done.append("event")))
         )
-    workspace.do_soon(fail)
-    workspace.do_soon(lambda: done.append("last"))
+    workspace.deferred.add(fail)
+    workspace.deferred.add(lambda: done.append("last"))
     assert done == []
     with qtbot.captureExceptions() as errors:
         qtbot.waitUntil(lambda: "last" in done)
@@ -311,10 +318,10 @@ def test_what_is_to_be_done_soon_leaves_room_for_events_and_survives_an_error(qt
 def test_a_run_does_not_begin_when_the_engine_was_replaced_meanwhile(qtbot, workspace):
     begun = []
     prepared(qtbot, workspace)
-    workspace.prepare(and_then=begun.append)
-    with qtbot.waitSignal(workspace.engine_changed, timeout=30_000):
+    workspace.preparation.prepare(and_then=begun.append)
+    with qtbot.waitSignal(workspace.run.changed, timeout=30_000):
         pass
     workspace.use_engine(None)
-    workspace.do_soon(lambda: begun.append("over"))
+    workspace.deferred.add(lambda: begun.append("over"))
     qtbot.waitUntil(lambda: "over" in begun)
     assert begun == ["over"]

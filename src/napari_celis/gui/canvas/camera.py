@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,39 +12,52 @@ BLANK = 0.25
 """Share of the canvas, at most, that lies beyond an edge of the volume where the camera has flown."""
 
 
-def fly(viewer: Any, layer: Layer, position: Any) -> None:
-    """Bring a position into the view: into its middle, or near it where half the view would be blank.
+def camera_of(viewer: Any) -> Any:
+    """Return the camera of a viewer, which moved in napari 0.9."""
+    return getattr(viewer, "scene", viewer).camera
+
+
+class Camera:
+    """Moves the view of one viewer.
 
     Parameters
     ----------
     viewer : Viewer
         Its section and camera change; its zoom does not.
-    layer : Layer
-        The volume with the position.
-    position : sequence of float
-        z, y, x in voxels of the layer.
+    get_layer : callable
+        Returns the layer whose voxels positions are in; None while there is none.
     """
-    world = np.asarray(layer.data_to_world(tuple(float(value) for value in position)))
-    # The camera moved in napari 0.9.
-    dims, camera = viewer.dims, getattr(viewer, "scene", viewer).camera
-    n_more = dims.ndim - 3
-    for axis in dims.not_displayed:
-        if axis >= n_more:
-            dims.set_point(axis, world[axis - n_more])
-    shown = [axis - n_more for axis in dims.displayed if axis >= n_more]
-    if len(shown) == 2:
-        camera.center = (
-            0.0,
-            *_inside(world[shown], layer.extent.world[:, shown], _view_size(viewer, camera)),
-        )
-    else:
-        camera.center = tuple(world[shown])
 
+    def __init__(self, viewer: Any, get_layer: Callable[[], Layer | None]) -> None:
+        self._viewer, self._get_layer = viewer, get_layer
 
-def _view_size(viewer: Any, camera: Any) -> np.ndarray:
-    """Return height and width of what the canvas shows, in units of the world."""
-    size = viewer.canvas.size if hasattr(viewer, "canvas") else viewer._canvas_size
-    return np.array(size) / camera.zoom
+    def fly_to(self, position: Sequence[float] | np.ndarray) -> None:
+        """Bring a position, z, y, x in voxels, into the view.
+
+        It comes into the middle, or near it where half the view would be blank.
+        """
+        layer = self._get_layer()
+        if layer is None:
+            return
+        world = np.asarray(layer.data_to_world(tuple(float(value) for value in position)))
+        dims, camera = self._viewer.dims, camera_of(self._viewer)
+        n_more = dims.ndim - 3
+        for axis in dims.not_displayed:
+            if axis >= n_more:
+                dims.set_point(axis, world[axis - n_more])
+        shown = [axis - n_more for axis in dims.displayed if axis >= n_more]
+        if len(shown) == 2:
+            middle = _inside(world[shown], layer.extent.world[:, shown], self._view_size(camera))
+            camera.center = (0.0, *middle)
+        else:
+            camera.center = tuple(world[shown])
+
+    def _view_size(self, camera: Any) -> np.ndarray:
+        """Return height and width of what the canvas shows, in units of the world."""
+        viewer = self._viewer
+        size = viewer.canvas.size if hasattr(viewer, "canvas") else viewer._canvas_size
+        view: np.ndarray = np.array(size) / camera.zoom
+        return view
 
 
 def _inside(wanted: np.ndarray, extent: np.ndarray, view: np.ndarray) -> np.ndarray:

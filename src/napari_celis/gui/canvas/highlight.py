@@ -12,10 +12,12 @@ from qtpy.QtCore import QObject
 
 from napari_celis.core.explain import CentreChanges
 from napari_celis.gui.canvas.meshes import SelectionMeshes
+from napari_celis.gui.canvas.segmentation_view import SegmentationView
+from napari_celis.gui.layers.adding import add_unfocused
 from napari_celis.gui.layers.live_labels import LiveLabels
 from napari_celis.gui.layers.volume_layers import redraw
 from napari_celis.gui.qt.colours import OKABE_ITO
-from napari_celis.gui.session.deciding import Deciding
+from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.geometry import outline, repeat_along
 from napari_celis.gui.session.workspace import Workspace
 
@@ -58,40 +60,44 @@ class Highlight(QObject):
     Parameters
     ----------
     workspace : Workspace
-        Owns this object; `Highlight.of(workspace)` finds it.
+        Whose selection and decisions light up.
+    segmentation : SegmentationView
+        Says where the layers lie.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__(workspace)
-        self.workspace = workspace
-        self.deciding = Deciding.of(workspace)
+    def __init__(
+        self, workspace: Workspace, segmentation: SegmentationView, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._workspace, self._viewer = workspace, workspace.viewer
+        self._run, self._selection = workspace.run, workspace.selection
+        self._decisions, self._pair = workspace.decisions, workspace.decisions.pair
+        self._segmentation = segmentation
         self.segments: Labels | None = None
         self.centres: Points | None = None
         self._is_lit = False
+        self._made_for: Engine | None = None
         self._shown_centres: tuple[tuple[CentreChanges, ...], int] = ((), -1)
-        self.meshes = SelectionMeshes(workspace)
+        self.meshes = SelectionMeshes(workspace, segmentation, self)
         self.meshes.changed.connect(self._show_one_body)
-        self.deciding.changed.connect(self._show)
-        workspace.engine_changed.connect(self._on_engine)
-        workspace.viewer.dims.events.ndisplay.connect(self._on_view)
-        workspace.viewer.dims.events.order.connect(self._on_view)
-        workspace.viewer.layers.events.removed.connect(self._on_removed)
+        self._decisions.changed.connect(self._show)
+        self._run.changed.connect(self._on_run)
+        self._viewer.dims.events.ndisplay.connect(self._on_view)
+        self._viewer.dims.events.order.connect(self._on_view)
+        self._viewer.layers.events.removed.connect(self._on_removed)
         workspace.closing.connect(self._let_go)
-
-    @classmethod
-    def of(cls, workspace: Workspace) -> Highlight:
-        """Return the one of a workspace; the first call makes it."""
-        return workspace.findChild(cls) or cls(workspace)
+        self._on_run()
 
     def values(self) -> np.ndarray:
         """Compute the value of every supervoxel in the layer that lights up, uint8 (N + 1,)."""
-        deciding, selected = self.deciding, self.workspace.selected
-        lut = np.zeros(self.workspace.supervoxels.n + 1, dtype=np.uint8)
-        if deciding.plan is not None:
-            lut[deciding.plan.first_side], lut[deciding.plan.second_side] = SIDE_A, SIDE_B
+        supervoxels, plan = self._run.supervoxels, self._decisions.plan
+        lut = np.zeros(1 if supervoxels is None else supervoxels.n + 1, dtype=np.uint8)
+        if plan is not None:
+            lut[plan.first_side], lut[plan.second_side] = SIDE_A, SIDE_B
             return lut
+        selected = self._selection.supervoxels
         for supervoxel, value in zip(selected, (FIRST, SECOND), strict=False):
-            lut[deciding.members(supervoxel)] = value
+            lut[self._pair.members(supervoxel)] = value
         for supervoxel, value in zip(selected, (FIRST_CLICKED, SECOND_CLICKED), strict=False):
             lut[supervoxel] = value
         return lut
@@ -106,42 +112,42 @@ class Highlight(QObject):
 
     def _show_segments(self) -> None:
         lut = self.values()
-        if self.segments is None:
-            if not lut.any():
-                return
+        if self.segments is None and lut.any():
             self._make_segments()
-        data, is_outlined = self.segments.data, self.deciding.plan is None
+        if self.segments is None:
+            return
+        data, is_outlined = self.segments.data, self._decisions.plan is None
         if data.is_outlined != is_outlined or not np.array_equal(data.lut, lut):
             data.lut, data.is_outlined = lut, is_outlined
-            redraw(self.segments, self.workspace.viewer.layers)
+            redraw(self.segments, self._viewer.layers)
         self._show_one_body()
 
     def _show_one_body(self) -> None:
         """Hide what is empty, and leave the 3-D view to surfaces where there are some: both would flicker."""
         if self.segments is None:
             return
-        is_doubled = bool(self.meshes.layers) and self.workspace.viewer.dims.ndisplay == 3
+        is_doubled = bool(self.meshes.layers) and self._viewer.dims.ndisplay == 3
         is_lit = bool(self.segments.data.lut.any()) and not is_doubled
         if is_lit != self._is_lit:
             self._is_lit = self.segments.visible = is_lit
 
-    def _new_segments(self, lut: np.ndarray) -> Labels:
+    def _new_segments(self, dense: np.ndarray, lut: np.ndarray) -> Labels:
         # A `DirectLabelColormap` would compile for seconds when it is first used.
         colours = transform_color(["transparent", *(COLOURS[value] for value in sorted(COLOURS))])
         return Labels(
-            OutlinedLabels(self.workspace.supervoxels.dense, lut),
+            OutlinedLabels(dense, lut),
             name="selection",
             colormap=CyclicLabelColormap(colors=colours),
             opacity=0.8,
             blending="translucent_no_depth",
             metadata={"celis": {"kind": "labels", "is_live": True}},
-            **self.workspace.place,
+            **self._segmentation.placement,
         )
 
     def _show_centres(self) -> None:
         """Show the energy change at every centre as coloured points."""
-        found, axis = self.deciding.centres, self._hidden_axis()
-        is_awaited = not found and self.deciding.action >= 0 and self.deciding.wants_centres
+        found, axis = self._pair.centres, self._hidden_axis()
+        is_awaited = not found and self._pair.action >= 0 and self._pair.wants_centres
         if is_awaited or (found, axis) == self._shown_centres:
             return
         self._shown_centres = (found, axis)
@@ -157,13 +163,13 @@ class Highlight(QObject):
 
     def _hidden_axis(self) -> int:
         """Return the axis across the section that is shown, -1 in 3-D."""
-        dims = self.workspace.viewer.dims
+        dims = self._viewer.dims
         return int(dims.order[0]) - (dims.ndim - 3) if dims.ndisplay == 2 else -1
 
     def _centre_points(self, found: tuple[CentreChanges, ...], axis: int) -> tuple[np.ndarray, np.ndarray]:
         """Collect positions and energy changes; a section shows all centres that stand for it."""
         positions, changes = [np.empty((0, 3))], [np.empty(0)]
-        specs = [scores.table.tiling.spec for scores in self.deciding.engine.agglomerator.specs]
+        specs = () if self._run.engine is None else self._run.engine.tables.specs
         stride = {spec.name: int(spec.stride_zyx[axis]) if axis >= 0 else 1 for spec in specs}
         for part in found:
             positions.append(repeat_along(part.centres, max(axis, 0), stride[part.spec_name]))
@@ -179,52 +185,50 @@ class Highlight(QObject):
             size=1.5,
             name="ΔE at centres",
             opacity=0.9,
-            **self.workspace.place,
+            **self._segmentation.placement,
         )
 
-    def _add(self, layer: Layer) -> Layer:
-        """Add a layer of ours without taking the focus from the user's."""
-        active = self.workspace.viewer.layers.selection.active
-        self.workspace.viewer.add_layer(layer)
+    def _add(self, layer: Layer) -> None:
+        add_unfocused(self._viewer, layer)
         layer.mouse_pan = True
-        if active is not None and active in self.workspace.viewer.layers:
-            self.workspace.viewer.layers.selection.active = active
-        return layer
 
     def _remove(self, layer: Layer | None) -> None:
-        if layer is not None and layer in self.workspace.viewer.layers:
-            self.workspace.viewer.layers.remove(layer)
+        if layer is not None and layer in self._viewer.layers:
+            self._viewer.layers.remove(layer)
 
-    def _on_engine(self) -> None:
-        """The supervoxels are others now."""
+    def _on_run(self) -> None:
+        """Make other layers for other supervoxels."""
         for layer in (self.segments, self.centres):
             self._remove(layer)
         self.segments, self.centres, self._shown_centres = None, None, ((), -1)
+        self._made_for = self._run.engine
         self.meshes.clear()
         # Made before they are needed: it takes napari a second, for which no key and no run should wait.
         for make in (self._make_segments, self._make_centres):
-            self.workspace.do_soon(make)
+            self._workspace.deferred.add(make)
 
     def _make_segments(self) -> None:
-        if self.segments is None and self._is_at_work:
-            self.segments, self._is_lit = self._add(self._new_segments(self.values())), True
+        supervoxels = self._run.supervoxels
+        if self.segments is None and supervoxels is not None and self._is_at_work:
+            self.segments = self._new_segments(supervoxels.dense, self.values())
+            self._add(self.segments)
+            self._is_lit = True
             self._show_one_body()
 
     def _make_centres(self) -> None:
         if self.centres is None and self._is_at_work:
-            self.centres = self._add(self._new_centres())
+            self.centres = self._new_centres()
+            self._add(self.centres)
 
     @property
     def _is_at_work(self) -> bool:
         """Whether there is a run whose segments can light up, and a layer that ours could lie over."""
-        workspace = self.workspace
-        layers = (workspace.segmentation_layer, workspace.supervoxels_layer, workspace.image_layer)
-        is_run = self.deciding.engine is not None and workspace.supervoxels is not None
-        return is_run and any(layer is not None for layer in layers)
+        is_run = self._run.engine is not None and self._run.engine is self._made_for
+        return is_run and self._segmentation.reference_layer() is not None
 
     def _on_view(self, event: Any) -> None:
         # Later: a layer that goes may turn the axes, and while it goes none may come.
-        self.workspace.do_soon(self._follow_view)
+        self._workspace.deferred.add(self._follow_view)
 
     def _follow_view(self) -> None:
         if self._is_at_work:
@@ -240,10 +244,9 @@ class Highlight(QObject):
             self.centres = None
 
     def _let_go(self) -> None:
-        viewer = self.workspace.viewer
-        viewer.dims.events.ndisplay.disconnect(self._on_view)
-        viewer.dims.events.order.disconnect(self._on_view)
-        viewer.layers.events.removed.disconnect(self._on_removed)
+        self._viewer.dims.events.ndisplay.disconnect(self._on_view)
+        self._viewer.dims.events.order.disconnect(self._on_view)
+        self._viewer.layers.events.removed.disconnect(self._on_removed)
 
 
 def _colours(changes: np.ndarray) -> np.ndarray:

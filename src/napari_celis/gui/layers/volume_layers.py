@@ -183,7 +183,7 @@ def _length_nm(unit: Any) -> float:
 
 def labels_layer_like(labels: np.ndarray, like: Layer, name: str) -> Labels:
     """Make a labels layer that lies exactly over another layer."""
-    return Labels(labels, name=name, opacity=0.3, **place_of(like))
+    return Labels(labels, name=name, opacity=0.3, **placement_of(like))
 
 
 def labels_layer_at(volume: Volume) -> Labels:
@@ -192,17 +192,17 @@ def labels_layer_at(volume: Volume) -> Labels:
     return Labels(data, opacity=0.3, **settings)
 
 
-def segmentation_layer(live: LiveLabels, place: Mapping[str, Any]) -> Labels:
+def segmentation_layer(live: LiveLabels, placement: Mapping[str, Any]) -> Labels:
     """Make the layer that shows a run as it goes; it cannot be painted on.
 
     Parameters
     ----------
     live : LiveLabels
         Change its `lut` and refresh the layer to recolour it.
-    place : mapping
-        Scale, position and units, from `place_of` a layer of the same shape.
+    placement : mapping
+        Scale, position and units, from `placement_of` a layer of the same shape.
     """
-    layer = Labels(live, name="segmentation", opacity=0.4, **place)
+    layer = Labels(live, name="segmentation", opacity=0.4, **placement)
     layer.metadata["celis"] = {"kind": "labels", "is_live": True}
     layer.editable = False
     return layer
@@ -217,7 +217,7 @@ def redraw(layer: Layer, layers: LayerList) -> None:
         layer.refresh(extent=False, thumbnail=False, highlight=False)
 
 
-def place_of(layer: Layer) -> dict[str, Any]:
+def placement_of(layer: Layer) -> dict[str, Any]:
     """Collect what places a layer in the world, the way layer-data tuples do."""
     return {
         "scale": layer.scale,
@@ -228,6 +228,11 @@ def place_of(layer: Layer) -> dict[str, Any]:
         "units": layer.units,
         "axis_labels": layer.axis_labels,
     }
+
+
+def is_live(layer: Layer) -> bool:
+    """Tell whether a layer is one of ours that shows a run."""
+    return bool(layer.metadata.get("celis", {}).get("is_live", False))
 
 
 def source_of(layer: Layer | None, placeholder: str) -> str:

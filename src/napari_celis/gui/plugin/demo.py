@@ -14,6 +14,8 @@ from napari_celis.io.volumes import write_volume
 
 if TYPE_CHECKING:
     from napari_celis.gui.plugin.panel import CelisPanel
+    from napari_celis.gui.session.engine.engine import Engine
+    from napari_celis.gui.session.messages import Message
 
 WINDOW = (1600, 1000)
 
@@ -21,7 +23,7 @@ WINDOW = (1600, 1000)
 def open_demo(size: tuple[int, int] | None = None) -> CelisPanel:
     """Open a window on the sample, with the panel and the model for it."""
     require_qt()
-    from napari_celis.gui.plugin.viewing import dock_panel, open_viewer
+    from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer
 
     return dock_panel(open_viewer(sample_volumes(), size), phantom_model())
 
@@ -29,7 +31,7 @@ def open_demo(size: tuple[int, int] | None = None) -> CelisPanel:
 def show_demo() -> None:
     """Open the sample and hand over to the user."""
     open_demo()
-    from napari_celis.gui.plugin.viewing import run
+    from napari_celis.gui.plugin.viewer_window import run
 
     run()
 
@@ -51,7 +53,7 @@ def record_demo(folder: Path) -> dict[str, Path]:
     written = {"screenshot": folder / "screenshot.png", "segmentation": folder / "segmentation.zarr"}
     with virtual_display(*WINDOW):
         panel = open_demo(WINDOW)
-        from napari_celis.gui.plugin.viewing import save_picture
+        from napari_celis.gui.plugin.viewer_window import save_picture
 
         viewer = panel.workspace.viewer
         segmentation = sample_volumes()["supervoxels"]
@@ -68,25 +70,26 @@ def _agglomerated(panel: CelisPanel, supervoxels: Volume) -> Volume:
     from qtpy.QtCore import QEventLoop
 
     panel.show_tab("Agglomerate")
-    workspace, waiting = panel.workspace, QEventLoop()
-    problems = []
+    workspace, segmentation, waiting = panel.workspace, panel.canvas.segmentation, QEventLoop()
+    problems: list[str] = []
 
-    def stop(sentence: str, severity: str = "error") -> None:
-        if severity == "error":
-            problems.append(sentence)
+    def stop(message: Message) -> None:
+        if message.severity == "error":
+            problems.append(message.text)
             waiting.quit()
 
-    def run() -> None:
+    def run(engine: Engine) -> None:
         # Nobody watches: what is not drawn costs nothing.
-        workspace.segmentation_layer.visible = False
-        workspace.engine.finished.connect(lambda reason: waiting.quit())
-        workspace.engine.run()
+        if segmentation.layer is not None:
+            segmentation.layer.visible = False
+        engine.run()
 
-    workspace.problem_said.connect(stop)
-    workspace.prepare(and_then=lambda engine: run())
+    workspace.messages.changed.connect(stop)
+    workspace.run.finished.connect(lambda end: waiting.quit())
+    workspace.preparation.prepare(and_then=run)
     waiting.exec()
-    if problems:
-        raise CelisError(problems[0])
-    workspace.segmentation_layer.visible = True
-    labels = workspace.segmentation_layer.data[:]
+    if problems or segmentation.layer is None:
+        raise CelisError(problems[0] if problems else "The sample was not segmented.")
+    segmentation.layer.visible = True
+    labels = segmentation.layer.data[:]
     return Volume(labels, supervoxels.voxel_size_nm, supervoxels.offset_nm, "segmentation")

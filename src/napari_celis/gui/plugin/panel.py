@@ -7,8 +7,11 @@ from typing import Any
 from qtpy.QtCore import QSize
 from qtpy.QtWidgets import QDockWidget, QTabWidget, QVBoxLayout, QWidget
 
-from napari_celis.gui.qt.widgets import ProgressLine, StatusLine, scrolled, wrapped
-from napari_celis.gui.session.going_on import GoingOn
+from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.plugin.resume_bar import ResumeBar
+from napari_celis.gui.qt.progress import ProgressLine
+from napari_celis.gui.qt.widgets import StatusLine, scrolled, wrapped
+from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
 from napari_celis.gui.tabs.data.data_tab import DataTab
@@ -51,10 +54,11 @@ class CelisPanel(QWidget):
             return
         super().__init__(parent)
         self.workspace = workspace
+        self.canvas = Canvas.of(workspace)
         workspace.keep_panel(self)
         self.status = StatusLine()
         self.progress = ProgressLine()
-        self.going_on = GoingOn(self.workspace)
+        self.resume = ResumeBar(workspace)
         self.tabs = QTabWidget()
         self.help = wrapped()
         self._widgets: dict[str, QWidget] = {}
@@ -63,7 +67,7 @@ class CelisPanel(QWidget):
             self.tabs.addTab(scrolled(self._widgets[title]), title)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
-        for widget in (self.status, self.progress, self.going_on):
+        for widget in (self.status, self.progress, self.resume):
             layout.addWidget(widget)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.help)
@@ -88,10 +92,13 @@ class CelisPanel(QWidget):
             self.workspace.viewer.window.remove_dock_widget(dock)
 
     def _connect(self) -> None:
-        workspace = self.workspace
-        workspace.problem_said.connect(self.status.show_problem)
-        workspace.preparing.connect(self.progress.show_progress)
-        workspace.help_changed.connect(self.help.setText)
-        self.progress.cancelled.connect(workspace.cancel_prepare)
-        self.status.show_problem(*workspace.problem)
-        self.help.setText(workspace.help_text)
+        workspace, mouse_mode = self.workspace, self.canvas.mouse_mode
+        workspace.messages.changed.connect(self._show_message)
+        workspace.preparation.progressed.connect(self.progress.show_progress)
+        mouse_mode.help_changed.connect(self.help.setText)
+        self.progress.cancelled.connect(workspace.preparation.cancel)
+        self._show_message(workspace.messages.current)
+        self.help.setText(mouse_mode.help_text)
+
+    def _show_message(self, message: Message) -> None:
+        self.status.show_problem(message.text, message.severity)

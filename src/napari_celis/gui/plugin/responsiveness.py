@@ -19,12 +19,14 @@ from napari_celis.core.errors import CelisError
 from napari_celis.core.presets import preset_specs
 from napari_celis.core.volume import Volume
 from napari_celis.gui.plugin.display import has_display, require_qt, virtual_display
-from napari_celis.gui.session.all_actions import describe, order_of
-from napari_celis.gui.session.snapshot import take_snapshot
+from napari_celis.gui.session.decision_queue import QueueState, describe, order_of
+from napari_celis.gui.session.engine.snapshot import take_snapshot
+from napari_celis.gui.session.engine.tables import RunTables
 
 if TYPE_CHECKING:
     from napari_celis.gui.plugin.panel import CelisPanel
-    from napari_celis.gui.session.snapshot import Snapshot
+    from napari_celis.gui.session.engine.snapshot import Snapshot
+    from napari_celis.gui.session.messages import Message
     from napari_celis.models.model_file import CelisModel
 
 WINDOW = (1600, 1000)
@@ -71,7 +73,7 @@ def _measure(data: BenchData) -> Figures:
 
 def _open(data: BenchData) -> CelisPanel:
     """Open a window on the labels, with an image, affinities and networks made up for them."""
-    from napari_celis.gui.plugin.viewing import dock_panel, open_viewer
+    from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer
 
     labels = data.supervoxels
     grey = (labels * np.uint64(2654435761) >> np.uint64(8)).astype(np.uint8)
@@ -79,8 +81,8 @@ def _open(data: BenchData) -> CelisPanel:
     volumes = {role: Volume(array, VOXEL_NM, name=role) for role, array in arrays.items()}
     panel = dock_panel(open_viewer(volumes, WINDOW))
     affinities = np.random.default_rng(0).random((3, *labels.shape), dtype=np.float32)
-    panel.workspace.use_model(_random_model())
-    panel.workspace.use_affinities(affinities)
+    panel.workspace.data.use_model(_random_model())
+    panel.workspace.data.use_affinities(affinities)
     panel.show_tab("Agglomerate")
     return panel
 
@@ -126,10 +128,10 @@ class _Watch:
     def measure(self) -> Figures:
         """Wait until the window is at rest, then run."""
         workspace = self._workspace
-        workspace.problem_said.connect(self._on_problem)
-        workspace.engine_changed.connect(lambda: workspace.engine.advanced.connect(self._on_advanced))
+        workspace.messages.changed.connect(self._on_message)
+        workspace.run.advanced.connect(self._on_advanced)
         self._timer.start()
-        self._wait(lambda: not workspace.is_busy)
+        self._wait(lambda: not workspace.preparation.is_busy)
         begin = time.perf_counter()
         self._panel.tab("Agglomerate").run.click()
         self._wait(self._has_run)
@@ -153,9 +155,9 @@ class _Watch:
         if self._is_over():
             self._loop.quit()
 
-    def _on_problem(self, sentence: str, severity: str) -> None:
-        if severity == "error":
-            self._problem = sentence
+    def _on_message(self, message: Message) -> None:
+        if message.severity == "error":
+            self._problem = message.text
 
     def _on_advanced(self, snapshot: Snapshot) -> None:
         """Note that a state of the run is shown."""
@@ -188,14 +190,14 @@ class _Watch:
 
 def measure_snapshots(agglomerator: Agglomerator) -> Figures:
     """Time what the panel asks an agglomeration for: a snapshot, and the queue of doubtful decisions."""
-    snapshots, queues = [], []
+    snapshots, queues, tables = [], [], RunTables.of(agglomerator)
     for _ in range(7):
         begin = time.perf_counter()
         snapshot = take_snapshot(
-            agglomerator, [], None, is_running=True, steps_per_second=0.0, last_command=""
+            agglomerator, [], None, is_running=True, steps_per_second=0.0, last_command=None
         )
         snapshots.append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        order_of(agglomerator, describe(agglomerator, snapshot), (snapshot, 0.0, ()))
+        order_of(tables, describe(tables, snapshot), QueueState(snapshot, 0.0, ()))
         queues.append(time.perf_counter() - begin)
     return {"snapshot_ms": 1e3 * median(snapshots), "queue_ms": 1e3 * median(queues)}

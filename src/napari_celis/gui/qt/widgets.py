@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from qtpy.QtCore import Qt, Signal
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QFontDatabase, QGuiApplication
 from qtpy.QtWidgets import (
     QFrame,
@@ -14,17 +15,20 @@ from qtpy.QtWidgets import (
     QLabel,
     QLineEdit,
     QMessageBox,
-    QProgressBar,
     QPushButton,
     QScrollArea,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
 from napari_celis.gui.qt.colours import OKABE_ITO
 
 SEVERITY_COLOURS = {"error": OKABE_ITO["vermilion"], "warning": OKABE_ITO["orange"]}
+
+
+def as_int(value: Any) -> int:
+    """Turn an enum of Qt into its number: some bindings of Qt have enums, others integers."""
+    return int(getattr(value, "value", value))
 
 
 def heading(text: str) -> QLabel:
@@ -135,35 +139,6 @@ class StatusLine(QLabel):
         colour = SEVERITY_COLOURS.get(self.severity, OKABE_ITO["grey"])
         self.setStyleSheet(f"border-left: 4px solid {colour}; padding: 4px 6px;")
         self.setVisible(bool(sentence))
-
-
-class ProgressLine(QWidget):
-    """What is being done in the background, how far it is, and a button that ends it."""
-
-    cancelled = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.bar = QProgressBar()
-        self.bar.setRange(0, 1000)
-        self.bar.setTextVisible(False)
-        self.bar.setFixedHeight(6)
-        self.stage = wrapped()
-        self.cancel = button("Cancel", self.cancelled.emit, "End this at the next opportunity.")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addLayout(row(self.stage, self.cancel, stretch=(1, 0)))
-        layout.addWidget(self.bar)
-        self.setVisible(False)
-
-    def show_progress(self, stage: str, share: float) -> None:
-        """Show a stage; an empty one hides the line. Without a share the bar only says "busy"."""
-        self.setVisible(bool(stage))
-        self.stage.setText(f"{stage[:1].upper()}{stage[1:]} …" if stage else "")
-        is_known = 0.0 < share <= 1.0
-        self.bar.setRange(0, 1000 if is_known else 0)
-        self.bar.setValue(round(1000 * share))
 
 
 class Figures(QWidget):

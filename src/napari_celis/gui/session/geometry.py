@@ -16,7 +16,7 @@ STEPS_PER_VOXEL = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class RunGeometry:
     """Positions that every view of an agglomeration needs; they never change."""
 
     contact: np.ndarray
@@ -27,7 +27,7 @@ class Places:
     """One past the last voxel of each supervoxel along the axes, int64 (N + 1, 3)."""
 
     @classmethod
-    def of(cls, supervoxels: Supervoxels, actions: ActionTable) -> Places:
+    def of(cls, supervoxels: Supervoxels, actions: ActionTable) -> RunGeometry:
         """Find them all in one go."""
         return cls(contact_positions(supervoxels, actions), *supervoxel_boxes(supervoxels))
 

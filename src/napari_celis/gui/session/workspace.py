@@ -1,41 +1,67 @@
-"""What the tabs of one viewer share: chosen data, the engine, the selection, and work in the background."""
+"""What the parts of one viewer share: its data, its run, its selection, its messages."""
 
 from __future__ import annotations
 
 import gc
-import shlex
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from qtpy.QtCore import QEvent, QObject, Signal
 
-from napari_celis.gui.canvas.camera import fly
-from napari_celis.gui.layers.volume_layers import source_of
-from napari_celis.gui.session.heap import give_back_freed_memory
-from napari_celis.gui.session.shown_run import ShownRun
+from napari_celis.gui.session.background.heap import give_back_freed_memory, set_garbage_aside
+from napari_celis.gui.session.data_selection import DataSelection
+from napari_celis.gui.session.decision_controller import DecisionController
+from napari_celis.gui.session.decision_files import new_file
+from napari_celis.gui.session.deferred_calls import DeferredCalls
+from napari_celis.gui.session.engine.engine import Engine
+from napari_celis.gui.session.messages import MessageLine
+from napari_celis.gui.session.preparation import AndThen, Preparation, PreparedRun
+from napari_celis.gui.session.preview import Preview
+from napari_celis.gui.session.run import Run
+from napari_celis.gui.session.selection import Selection
+
+if TYPE_CHECKING:
+    from napari_celis.models.model_file import PolicyName
 
 
-class Workspace(ShownRun):
-    """The shared state of one viewer; `Workspace.of(viewer)` finds it."""
+class Workspace(QObject):
+    """Has one object for each subject, and connects them; `Workspace.of(viewer)` finds it.
 
-    mode_changed = Signal(str)
-    help_changed = Signal(str)
-    """What a click does now."""
+    Parameters
+    ----------
+    viewer : Viewer
+        Whose layers and window it works with.
+    """
+
     closing = Signal()
     """The viewer closes: end whatever is under way."""
 
     _all: ClassVar[WeakKeyDictionary[Any, Workspace]] = WeakKeyDictionary()
 
     def __init__(self, viewer: Any) -> None:
-        super().__init__(viewer)
-        self.mode = ""
-        self.help_text = ""
+        super().__init__()
+        self.viewer = viewer
+        self.messages = MessageLine(self)
+        self.data = DataSelection(viewer, self.messages, self)
+        self.preparation = Preparation(self.data, self.messages, self)
+        self.run = Run(self)
+        self.preview = Preview(self.run, self)
+        self.selection = Selection(self)
+        self.decisions = DecisionController(self.run, self.selection, self.preview, self.messages, self)
+        self.deferred = DeferredCalls(self)
         self.panel: Any = None
         """The panel of this viewer, if it was opened; it lives on when its dock is closed."""
+        self._is_disposed = False
+        self.preparation.prepared.connect(self._on_prepared)
+        self.data.lost.connect(self._on_lost)
+        self.run.failed.connect(lambda failure: self.messages.say(failure.sentence))
+        self.run.not_saved.connect(lambda event: self.messages.say(event.sentence, "warning"))
+        self.run.carried_out.connect(self._on_carried_out)
         give_back_freed_memory()
         self._watch_window()
         for layer in viewer.layers:
-            self._adopt(layer)
+            self.data.adopt(layer)
 
     @classmethod
     def of(cls, viewer: Any) -> Workspace:
@@ -53,57 +79,66 @@ class Workspace(ShownRun):
     def _forget_panel(self) -> None:
         self.panel = None
 
-    def set_help(self, text: str) -> None:
-        """Tell what a click does now."""
-        self.help_text = text
-        self.help_changed.emit(text)
+    # The run and its data.
 
-    def set_mode(self, mode: str) -> None:
-        """Change what clicks in the canvas do."""
-        if mode != self.mode:
-            self.mode = mode
-            self.mode_changed.emit(mode)
+    @property
+    def is_stale(self) -> bool:
+        """Whether image, supervoxels, model or policy are others than those of the run."""
+        return self.run.engine is not None and self.data.origin() != self.run.origin
 
-    # Selection and navigation.
+    def use_engine(self, engine: Engine | None, policy: PolicyName = "energy") -> None:
+        """Work with another engine, with nothing selected.
 
-    def select(self, *supervoxels: int) -> None:
-        """Select up to two supervoxels by dense index."""
-        chosen = tuple(int(supervoxel) for supervoxel in supervoxels[:2])
-        if chosen != self.selected:
-            self.selected = chosen
-            self.selection_changed.emit()
+        Parameters
+        ----------
+        engine : Engine, optional
+            None closes the present one.
+        policy : {"energy", "learned"}
+            How it orders merges.
+        """
+        self.selection.clear()
+        self.run.use(engine, policy)
 
-    def segment_of(self, supervoxel: int) -> int:
-        """Return the id of the segment that a supervoxel, by dense index, belongs to now."""
-        if self.engine is None:
-            return 0
-        return int(self.engine.snapshot.segment_ids[supervoxel])
+    def _on_prepared(self, ready: PreparedRun) -> None:
+        """Replace the engine."""
+        prepared, data = ready.prepared, self.data
+        data.remember(ready.choice, prepared.inputs)
+        if ready.origin.n_edits != data.n_edits:
+            # Painted on meanwhile: the run has its copy, the next one counts again.
+            data.forget_counts()
+        is_made = prepared.inputs.made_labels is not None
+        self.run.origin = (
+            replace(ready.origin, supervoxels=data.supervoxels_layer) if is_made else ready.origin
+        )
+        recorder = new_file(ready.key)
+        self.run.decisions_path = recorder.path
+        engine = Engine(prepared.agglomerator, prepared.threshold, prepared.overlaps, parent=self)
+        self.use_engine(engine, prepared.policy)
+        engine.record_to(recorder)
+        self.deferred.add(lambda: self._begin(engine, ready.and_then))
 
-    def fly_to(self, position_zyx_voxels: Any) -> None:
-        """Bring a position, in voxels of the supervoxels, into the view."""
-        layer = self.segmentation_layer or self.supervoxels_layer or self.image_layer
-        if layer is not None:
-            fly(self.viewer, layer, position_zyx_voxels)
+    def _begin(self, engine: Engine, and_then: AndThen | None) -> None:
+        """Do what the engine was wanted for, once the window has settled; by then it may be another one."""
+        if engine is not self.run.engine:
+            return
+        set_garbage_aside()
+        if and_then is not None:
+            and_then(engine)
 
-    def command(self, output: str = "segmentation.zarr") -> str:
-        """Return the command line that does the same run without a window."""
-        parts = ["celis", "agglomerate"]
-        if self.image_layer is not None or not self.has_affinities:
-            parts += ["--image", source_of(self.image_layer, "IMAGE")]
-        parts += ["--model", str(self.model_path or "MODEL.safetensors")]
-        if self.affinities_file is not None:
-            parts += ["--affinities", self.affinities_file.name]
-        elif self.affinities_layer is not None:
-            parts += ["--affinities", source_of(self.affinities_layer, "AFFINITIES")]
-        if self.supervoxels_layer is not None:
-            parts += ["--supervoxels", source_of(self.supervoxels_layer, "SUPERVOXELS")]
-        if self.model is not None and len(self.model.policies) > 1:
-            parts += ["--policy", self.policy]
-        if self.engine is not None and not self.is_stale:
-            parts += ["--threshold", f"{self.engine.threshold:.4g}"]
-        if self.any_voxel_size:
-            parts.append("--any-voxel-size")
-        return shlex.join([*parts, "-o", output])
+    def _on_lost(self, what_happened: str) -> None:
+        """Say that a run goes on although its data changed; without a run, say what is missing now."""
+        if self.run.engine is None:
+            self.data.check()
+            return
+        self.messages.say(
+            f"{what_happened} The run goes on with its own copy; “Prepare again” begins with the new data.",
+            "warning",
+        )
+
+    def _on_carried_out(self, command: object) -> None:
+        """Clear the outdated message."""
+        if self.messages.current.text:
+            self.messages.clear()
 
     # The end.
 
@@ -125,11 +160,10 @@ class Workspace(ShownRun):
             return
         self._is_disposed = True
         self.closing.emit()
-        self._background.close()
-        if self.engine is not None:
-            self.engine.close()
-            self.engine = None
-        self.let_go()
+        self.deferred.close()
+        self.preparation.close()
+        self.run.close()
+        self.data.close()
         self._forget_panel()
         self._all.pop(self.viewer, None)
         gc.unfreeze()

@@ -13,7 +13,9 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 
 from gui.conftest import small_volumes
 from models.small import small_model
+from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.layers.volume_layers import KINDS, volume_to_layer
+from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_form import NOTHING
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
@@ -26,7 +28,7 @@ def tab(qtbot):
     for role, volume in small_volumes().items():
         viewer.add_layer(Layer.create(*volume_to_layer(volume, KINDS[role])))
     workspace = Workspace.of(viewer)
-    workspace.use_model(small_model())
+    workspace.data.use_model(small_model())
     tab = AgglomerateTab(workspace)
     qtbot.addWidget(tab)
     tab.workspace = workspace
@@ -39,19 +41,19 @@ def tab(qtbot):
 def ready(qtbot, tab):
     """Prepare, and let runs go to the end."""
     qtbot.waitUntil(tab.prepare.isEnabled)
-    with qtbot.waitSignal(tab.workspace.engine_changed, timeout=15_000):
+    with qtbot.waitSignal(tab.workspace.run.changed, timeout=15_000):
         tab.prepare.click()
-    tab.workspace.engine.set_threshold(1000.0)
+    tab.workspace.run.engine.set_threshold(1000.0)
     qtbot.waitUntil(lambda: tab.figures.value("VI split") != NOTHING)
     return tab
 
 
 def n_steps(tab):
-    return len(tab.workspace.engine.snapshot.steps)
+    return len(tab.workspace.run.engine.snapshot.steps)
 
 
 def wait_for_steps(qtbot, tab, n):
-    qtbot.waitUntil(lambda: n_steps(tab) == n and not tab.workspace.engine.snapshot.is_running)
+    qtbot.waitUntil(lambda: n_steps(tab) == n and not tab.workspace.run.engine.snapshot.is_running)
 
 
 def test_before_anything_is_prepared(tab):
@@ -66,7 +68,7 @@ def test_before_anything_is_prepared(tab):
 def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
     model = small_model()
     model.thresholds["energy"] = 1000.0
-    tab.workspace.use_model(model)
+    tab.workspace.data.use_model(model)
     qtbot.waitUntil(tab.run.isEnabled)
     tab.run.click()
     qtbot.waitUntil(lambda: "nothing is left" in tab.state.text(), timeout=30_000)
@@ -81,22 +83,22 @@ def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
 
 def test_keys_prepare_once_however_often_they_are_pressed(qtbot, tab):
     workspace, engines = tab.workspace, []
-    workspace.engine_changed.connect(lambda: engines.append(workspace.engine))
+    workspace.run.changed.connect(lambda: engines.append(workspace.run.engine))
     for _ in range(3):
         tab.toggle()
         tab.step_once()
     qtbot.waitUntil(lambda: bool(engines), timeout=30_000)
     wait_for_steps(qtbot, tab, 1)
-    qtbot.waitUntil(lambda: not workspace.is_busy)
+    qtbot.waitUntil(lambda: not workspace.preparation.is_busy)
     assert len(engines) == 1, "and what was wanted last was done"
 
     # What fails or is cancelled can be asked for again.
     workspace.use_engine(None)
     tab.step_once()
-    workspace.cancel_prepare()
-    qtbot.waitUntil(lambda: not workspace.is_busy)
+    workspace.preparation.cancel()
+    qtbot.waitUntil(lambda: not workspace.preparation.is_busy)
     tab.step_once()
-    qtbot.waitUntil(lambda: workspace.engine is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: workspace.run.engine is not None, timeout=30_000)
     wait_for_steps(qtbot, tab, 1)
 
 
@@ -135,11 +137,11 @@ def test_steps_undo_redo_and_reset(qtbot, ready):
     wait_for_steps(qtbot, ready, 0)
     assert ready.figures.value("Segments") == "48"
     assert not ready.undo.isEnabled()
-    assert ready.energy.energies == [ready.workspace.engine.snapshot.energy]
+    assert ready.energy.energies == [ready.workspace.run.engine.snapshot.energy]
 
 
 def test_threshold_is_dragged_or_typed_and_run_to(qtbot, ready):
-    engine = ready.workspace.engine
+    engine = ready.workspace.run.engine
     ready.run.click()
     qtbot.waitUntil(lambda: "nothing is left" in ready.state.text())
     n_all = n_steps(ready)
@@ -157,7 +159,7 @@ def test_threshold_is_dragged_or_typed_and_run_to(qtbot, ready):
 
 
 def test_threshold_counts_when_it_is_typed_to_the_end(qtbot, ready):
-    engine, seen = ready.workspace.engine, []
+    engine, seen = ready.workspace.run.engine, []
     engine.threshold_changed.connect(seen.append)
     ready.threshold.selectAll()
     QTest.keyClicks(ready.threshold, "-1.5")
@@ -169,64 +171,66 @@ def test_threshold_counts_when_it_is_typed_to_the_end(qtbot, ready):
 def test_run_without_a_merge_says_what_to_do(qtbot, ready):
     ready.threshold.setValue(-500)
     ready.run.click()
-    qtbot.waitUntil(lambda: "No merge was made" in ready.workspace.problem[0])
-    assert "the threshold −500.000" in ready.workspace.problem[0]
-    assert ready.workspace.problem[1] == "warning"
+    qtbot.waitUntil(lambda: "No merge was made" in ready.workspace.messages.current.text)
+    assert "the threshold −500.000" in ready.workspace.messages.current.text
+    assert ready.workspace.messages.current.severity == "warning"
 
 
 def test_timeline_shows_any_step_and_goes_back(qtbot, ready):
     ready.n_steps.setValue(10)
     ready.many.click()
     wait_for_steps(qtbot, ready, 10)
-    timeline, live = ready.timeline, ready.workspace.segmentation_layer.data
+    timeline, live = ready.timeline, Canvas.of(ready.workspace).segmentation.layer.data
     assert timeline.slider.maximum() == timeline.slider.value() == 10
     timeline.slider.setValue(4)
     expected = []
-    ready.workspace.engine.ask(lambda agglomerator: agglomerator.segment_ids(4), expected.append)
+    ready.workspace.run.engine.ask(lambda agglomerator: agglomerator.segment_ids(4), expected.append)
     qtbot.waitUntil(lambda: bool(expected) and np.array_equal(live.lut, expected[0]))
     assert timeline.place.text() == "preview of 4 of 10"
     timeline.latest.click()
-    np.testing.assert_array_equal(live.lut, ready.workspace.engine.snapshot.segment_ids)
+    np.testing.assert_array_equal(live.lut, ready.workspace.run.engine.snapshot.segment_ids)
     assert not timeline.go_back.isEnabled()
     timeline.slider.setValue(3)
     timeline.go_back.click()
     wait_for_steps(qtbot, ready, 3)
     assert timeline.place.text() == "3 decisions"
-    np.testing.assert_array_equal(live.lut, ready.workspace.engine.snapshot.segment_ids)
-    assert ready.workspace.engine.snapshot.n_undone == 7
+    np.testing.assert_array_equal(live.lut, ready.workspace.run.engine.snapshot.segment_ids)
+    assert ready.workspace.run.engine.snapshot.n_undone == 7
 
 
 def test_undo_and_redo_show_the_present(qtbot, ready):
     workspace = ready.workspace
-    live = workspace.segmentation_layer.data
+    live = Canvas.of(workspace).segmentation.layer.data
     ready.many.click()
     wait_for_steps(qtbot, ready, 10)
     for button, n_left in ((ready.undo, 9), (ready.redo, 10)):
-        workspace.show_step(4)
+        workspace.preview.show(4)
         button.click()
         wait_for_steps(qtbot, ready, n_left)
-        assert workspace.preview_step is None
-        np.testing.assert_array_equal(live.lut, workspace.engine.snapshot.segment_ids)
+        assert workspace.preview.step is None
+        np.testing.assert_array_equal(live.lut, workspace.run.engine.snapshot.segment_ids)
 
     # A state that is no longer in the past is the present, also where nobody sees the timeline.
     ready.hide()
-    workspace.show_step(7)
-    workspace.engine.undo(5)
+    workspace.preview.show(7)
+    workspace.run.engine.undo(5)
     wait_for_steps(qtbot, ready, 5)
-    assert workspace.preview_step is None
-    np.testing.assert_array_equal(live.lut, workspace.engine.snapshot.segment_ids)
+    assert workspace.preview.step is None
+    np.testing.assert_array_equal(live.lut, workspace.run.engine.snapshot.segment_ids)
 
 
 def test_camera_follows_the_merges(qtbot, ready):
     ready.step.click()
     wait_for_steps(qtbot, ready, 1)
-    engine, viewer = ready.workspace.engine, ready.workspace.viewer
+    engine, viewer = ready.workspace.run.engine, ready.workspace.viewer
     viewer.scene.camera.zoom = 1000
     ready.follow.click()
     ready.step.click()
     wait_for_steps(qtbot, ready, 2)
     action = engine.snapshot.steps[-1].action_index
-    where = ready.workspace.segmentation_layer.data_to_world(engine.agglomerator.actions.centroid[action])
+    where = Canvas.of(ready.workspace).segmentation.layer.data_to_world(
+        engine.tables.actions.centroid[action]
+    )
     assert viewer.scene.camera.center[1:] == pytest.approx(where[1:])
 
 
@@ -245,28 +249,28 @@ def test_hidden_tab_does_nothing_until_it_is_seen(qtbot, ready):
 
 def test_removed_segmentation_can_be_shown_again(qtbot, ready):
     workspace = ready.workspace
-    workspace.viewer.layers.remove(workspace.segmentation_layer)
+    workspace.viewer.layers.remove(Canvas.of(workspace).segmentation.layer)
     assert not ready.show_layer.isHidden()
     ready.show_layer.click()
-    assert workspace.segmentation_layer in workspace.viewer.layers
+    assert Canvas.of(workspace).segmentation.layer in workspace.viewer.layers
     assert ready.show_layer.isHidden()
 
 
 def test_painting_on_the_supervoxels_offers_to_prepare_again(ready):
     assert ready.prepare.isHidden()
     assert ready.state.text() == "Ready."
-    assert "--threshold 1000" in ready.workspace.command()
-    layer = ready.workspace.supervoxels_layer
+    assert "--threshold 1000" in agglomerate_command(ready.workspace)
+    layer = ready.workspace.data.supervoxels_layer
     layer.data_setitem((np.array([0]), np.array([0]), np.array([0])), 1)
     assert not ready.prepare.isHidden()
     assert ready.prepare.text() == "Prepare again"
     assert "this run goes on with the old" in ready.state.text()
-    assert "--threshold" not in ready.workspace.command(), "it is that of the old run"
+    assert "--threshold" not in agglomerate_command(ready.workspace), "it is that of the old run"
 
 
 def test_line_of_the_threshold_is_dragged_with_the_mouse(qtbot, ready):
     ready.resize(420, 800)
-    engine, plot = ready.workspace.engine, ready.scores
+    engine, plot = ready.workspace.run.engine, ready.scores
     engine.set_threshold(0.0)
     qtbot.wait(50)
     place, box = plot.viewport(), plot.getPlotItem().getViewBox()
@@ -306,17 +310,17 @@ def test_plots_grow_with_the_window_and_fit_a_small_one(qtbot, ready):
 def test_preparing_again_asks_before_decisions_are_lost(qtbot, ready, monkeypatch):
     ready.step.click()
     wait_for_steps(qtbot, ready, 1)
-    first = ready.workspace.engine
-    ready.workspace.use_model(small_model())
+    first = ready.workspace.run.engine
+    ready.workspace.data.use_model(small_model())
     assert ready.prepare.text() == "Prepare again"
     assert not ready.prepare.isHidden()
     monkeypatch.setattr(QMessageBox, "question", lambda *args: QMessageBox.StandardButton.No)
     ready.prepare.click()
-    assert not ready.workspace.is_busy
+    assert not ready.workspace.preparation.is_busy
     monkeypatch.setattr(QMessageBox, "question", lambda *args: QMessageBox.StandardButton.Yes)
-    with qtbot.waitSignal(ready.workspace.engine_changed, timeout=30_000):
+    with qtbot.waitSignal(ready.workspace.run.changed, timeout=30_000):
         ready.prepare.click()
-    assert ready.workspace.engine is not first
+    assert ready.workspace.run.engine is not first
     assert n_steps(ready) == 0
 
 

@@ -10,6 +10,8 @@ from qtpy.QtWidgets import QFileDialog, QInputDialog
 
 from gui.conftest import SHAPE, VOXEL_NM, add
 from models.small import small_model
+from napari_celis.gui.session.command_line import agglomerate_command
+from napari_celis.gui.session.messages import Message
 from napari_celis.gui.tabs.data.affinities_choice import BY_MODEL, FROM_FILE, FROM_FOLDER
 from napari_celis.gui.tabs.data.data_tab import DataTab
 from napari_celis.io.affinities import Affinities, write_affinities
@@ -62,11 +64,11 @@ def choose(box, text):
 
 def prepared_affinities(qtbot, workspace):
     """Prepare, and return the affinities that scores were computed from."""
-    workspace.use_model(small_model())
-    qtbot.waitUntil(lambda: not workspace.is_busy, timeout=30_000)
-    with qtbot.waitSignal(workspace.engine_changed, timeout=30_000):
-        workspace.prepare()
-    return workspace.chosen().known_affinities
+    workspace.data.use_model(small_model())
+    qtbot.waitUntil(lambda: not workspace.preparation.is_busy, timeout=30_000)
+    with qtbot.waitSignal(workspace.run.changed, timeout=30_000):
+        workspace.preparation.prepare()
+    return workspace.data.choice().known_affinities
 
 
 def test_a_layer_with_four_axes_is_found_by_its_name_and_used(qtbot, tab, stored):
@@ -79,15 +81,15 @@ def test_a_layer_with_four_axes_is_found_by_its_name_and_used(qtbot, tab, stored
     )
     assert tab.affinities.currentText() == "my affs"
     assert tab.figures.value("Affinities") == "4 channels, uint8"
-    assert workspace.image_layer is workspace.viewer.layers["image"]
+    assert workspace.data.image_layer is workspace.viewer.layers["image"]
     assert_array_equal(prepared_affinities(qtbot, workspace), ours(stored))
     assert not workspace.is_stale
     choose(tab.affinities, BY_MODEL)
-    assert workspace.affinities_layer is None
+    assert workspace.data.affinities_layer is None
     assert workspace.is_stale
-    assert workspace.chosen().known_affinities is None
+    assert workspace.data.choice().known_affinities is None
     choose(tab.affinities, "my affs")
-    assert workspace.affinities_layer is layer
+    assert workspace.data.affinities_layer is layer
     workspace.viewer.layers.remove(layer)
     assert tab.affinities.currentText() == BY_MODEL
 
@@ -101,7 +103,7 @@ def test_affinities_beside_other_volumes_of_a_file_are_offered(qtbot, tab, store
     assert tab.affinities.currentText() == BY_MODEL
     choose(tab.affinities, "all.h5:volumes/affinities")
     assert tab.affinities.currentText() == "all.h5:volumes/affinities"
-    assert f"--affinities {path}:volumes/affinities" in tab.workspace.command()
+    assert f"--affinities {path}:volumes/affinities" in agglomerate_command(tab.workspace)
     add(tab.workspace.viewer, "supervoxels")
     assert_array_equal(prepared_affinities(qtbot, tab.workspace), ours(stored))
 
@@ -112,13 +114,13 @@ def test_affinities_alone_are_enough(qtbot, tab, stored, tmp_path):
     assert tab.affinities.currentText() == "alone.h5:affs"
     assert tab.figures.value("Shape") == "12 × 20 × 20 voxels"
     assert tab.figures.value("Voxel size") == "10 × 10 × 10 nm"
-    assert "--image" not in workspace.command()
-    workspace.use_model(small_model())
+    assert "--image" not in agglomerate_command(workspace)
+    workspace.data.use_model(small_model())
     tab.make.click()
-    qtbot.waitUntil(lambda: not workspace.is_busy, timeout=30_000)
-    assert workspace.problem == ("", "")
-    np.testing.assert_allclose(workspace.supervoxels_layer.scale, VOXEL_NM)
-    assert workspace.supervoxels_layer.data.shape == SHAPE
+    qtbot.waitUntil(lambda: not workspace.preparation.is_busy, timeout=30_000)
+    assert workspace.messages.current == Message()
+    np.testing.assert_allclose(workspace.data.supervoxels_layer.scale, VOXEL_NM)
+    assert workspace.data.supervoxels_layer.data.shape == SHAPE
 
 
 def test_files_and_folders_are_chosen_by_dialogs(tab, stored, tmp_path, monkeypatch):
@@ -131,7 +133,7 @@ def test_files_and_folders_are_chosen_by_dialogs(tab, stored, tmp_path, monkeypa
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *args: str(folder))
     choose(tab.affinities, FROM_FOLDER)
     assert tab.affinities.currentText() == "mine.zarr"
-    assert tab.workspace.affinities_file.offsets is not None
+    assert tab.workspace.data.affinities_file.offsets is not None
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *args: "")
     choose(tab.affinities, FROM_FOLDER)
     assert tab.affinities.currentText() == "mine.zarr", "a dialog that was closed changes nothing"
@@ -144,7 +146,7 @@ def test_a_file_without_affinities_is_said_in_the_panel(tab, tmp_path, monkeypat
     np.save(tmp_path / "flat.npy", np.zeros(SHAPE, np.uint8))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: (str(tmp_path / "flat.npy"), ""))
     choose(tab.affinities, FROM_FILE)
-    sentence, severity = tab.workspace.problem
-    assert severity == "error"
-    assert "no array in it has four axes" in sentence
+    message = tab.workspace.messages.current
+    assert message.severity == "error"
+    assert "no array in it has four axes" in message.text
     assert tab.affinities.currentText() == BY_MODEL

@@ -12,8 +12,10 @@ from qtpy.QtWidgets import QFileDialog
 from gui.conftest import SHAPE, small_agglomerator, small_volumes
 from models.small import small_model
 from napari_celis.gui.layers import samples
-from napari_celis.gui.session.engine import Engine
-from napari_celis.gui.session.prepared_data import RECOUNT_MS
+from napari_celis.gui.session.command_line import agglomerate_command
+from napari_celis.gui.session.engine.engine import Engine
+from napari_celis.gui.session.messages import Message
+from napari_celis.gui.session.preparation import RECOUNT_MS
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.data import data_tab
 from napari_celis.gui.tabs.data.data_tab import FROM_FILE, NONE, DataTab
@@ -53,7 +55,7 @@ def choose(combo, text):
 
 
 def wait_until_free(qtbot, tab):
-    qtbot.waitUntil(lambda: not tab.workspace.is_busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not tab.workspace.preparation.is_busy, timeout=30_000)
 
 
 def test_combo_boxes_follow_the_layers(qtbot, tab):
@@ -68,9 +70,9 @@ def test_combo_boxes_follow_the_layers(qtbot, tab):
     image.name = "raw"
     assert tab.combos["image"].currentText() == "raw"
     choose(tab.combos["truth"], "cells")
-    assert tab.workspace.truth_layer is viewer.layers["cells"]
+    assert tab.workspace.data.truth_layer is viewer.layers["cells"]
     choose(tab.combos["truth"], NONE)
-    assert tab.workspace.truth_layer is None
+    assert tab.workspace.data.truth_layer is None
     viewer.layers.remove(image)
     assert tab.combos["image"].currentText() == NONE
 
@@ -100,14 +102,14 @@ def test_sample_replaces_data_of_ones_own_but_not_in_a_run(qtbot, tab):
         "phantom supervoxels",
         "phantom truth",
     ]
-    assert workspace.problem[1] == "", "the parts fit together"
+    assert workspace.messages.current.severity == "", "the parts fit together"
     wait_until_free(qtbot, tab)
     assert tab.figures.value("Supervoxels") == "1,133"
     agglomerator = small_agglomerator()
-    workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace), agglomerator.supervoxels)
-    workspace.choose("image", own)
+    workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace))
+    workspace.data.choose("image", own)
     tab.sample.click()
-    assert workspace.image_layer is own
+    assert workspace.data.image_layer is own
 
 
 def test_folders_can_be_opened(qtbot, tab, files, tmp_path, monkeypatch):
@@ -120,8 +122,8 @@ def test_folders_can_be_opened(qtbot, tab, files, tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *args: str(tmp_path / "empty"))
     tab.open_folder.click()
-    assert tab.workspace.problem[1] == "error"
-    assert "empty" in tab.workspace.problem[0]
+    assert tab.workspace.messages.current.severity == "error"
+    assert "empty" in tab.workspace.messages.current.text
 
 
 def test_sample_comes_with_a_bundled_model(qtbot, tab, files, monkeypatch):
@@ -148,7 +150,7 @@ def test_files_can_be_opened_and_dropped(qtbot, tab, files, monkeypatch):
     assert tab.combos["supervoxels"].currentText() == "supervoxels"
     assert tab.figures.value("Supervoxels") == "48"
     assert tab.model.currentText() == "small.safetensors"
-    assert tab.workspace.problem == ("", "")
+    assert tab.workspace.messages.current == Message()
     for name in ("image", "supervoxels", "model"):
         assert files[name] in tab.command.text.text()
 
@@ -157,13 +159,13 @@ def test_file_that_cannot_be_opened_is_said_in_the_panel(tab, files, tmp_path):
     damaged = tmp_path / "damaged.h5"
     damaged.write_bytes(b"no volume")
     tab.open_files([str(damaged), str(tmp_path / "absent.h5"), files["image"]])
-    sentence, severity = tab.workspace.problem
-    assert severity in ("error", "")
+    message = tab.workspace.messages.current
+    assert message.severity in ("error", "")
     assert tab.combos["image"].currentText() == "image"
     tab.open_files([str(damaged)])
-    sentence, severity = tab.workspace.problem
-    assert severity == "error"
-    assert "damaged.h5" in sentence
+    message = tab.workspace.messages.current
+    assert message.severity == "error"
+    assert "damaged.h5" in message.text
 
 
 def test_model_is_chosen_from_a_file_and_put_away(qtbot, tab, files, monkeypatch):
@@ -171,28 +173,28 @@ def test_model_is_chosen_from_a_file_and_put_away(qtbot, tab, files, monkeypatch
     choose(tab.model, FROM_FILE)
     wait_until_free(qtbot, tab)
     assert tab.model.currentText() == "small.safetensors"
-    assert tab.workspace.model is not None
+    assert tab.workspace.data.model is not None
     choose(tab.model, NONE)
-    assert tab.workspace.model is None
+    assert tab.workspace.data.model is None
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: ("", ""))
     choose(tab.model, FROM_FILE)
     assert tab.model.currentText() == NONE
 
 
 def test_box_to_use_the_model_anyway_appears_when_it_is_needed(qtbot, tab):
-    tab.workspace.use_model(small_model())
+    tab.workspace.data.use_model(small_model())
     assert tab.model.currentText() == "in memory"
     assert tab.any_size.isHidden()
     tab.workspace.viewer.add_image(np.zeros(SHAPE, np.uint8), scale=(40, 4, 4))
     assert not tab.any_size.isHidden()
     tab.any_size.click()
-    assert tab.workspace.problem == ("", "")
+    assert tab.workspace.messages.current == Message()
     assert not tab.any_size.isHidden()
 
 
 def test_supervoxels_are_made_on_request(qtbot, tab):
     assert not tab.make.isEnabled()
-    tab.workspace.use_model(small_model())
+    tab.workspace.data.use_model(small_model())
     tab.workspace.viewer.add_image(small_volumes()["image"].data, name="image", scale=(10, 10, 10))
     assert tab.figures.value("Supervoxels") == "made when needed"
     tab.make.click()
@@ -203,7 +205,7 @@ def test_supervoxels_are_made_on_request(qtbot, tab):
 
 
 def test_supervoxels_are_counted_again_after_an_edit(qtbot, tab, files):
-    tab.workspace.choose("supervoxels", None)
+    tab.workspace.data.choose("supervoxels", None)
     labels = small_volumes()["supervoxels"].data.copy()
     layer = tab.workspace.viewer.add_labels(labels, name="supervoxels", scale=(10, 10, 10))
     wait_until_free(qtbot, tab)
@@ -222,4 +224,4 @@ def test_supervoxels_are_counted_again_after_an_edit(qtbot, tab, files):
 
 def test_command_is_copied(qtbot, tab, qapp):
     tab.command.copy.click()
-    assert qapp.clipboard().text() == tab.workspace.command()
+    assert qapp.clipboard().text() == agglomerate_command(tab.workspace)

@@ -16,8 +16,9 @@ from napari_celis.core.decisions import ActionState
 from napari_celis.gui.qt.compact_table import CompactTable
 from napari_celis.gui.qt.numbers import short_number, signed
 from napari_celis.gui.qt.widgets import CommandLine
-from napari_celis.gui.session.deciding import NOTHING_OPEN
-from napari_celis.gui.session.engine import Engine
+from napari_celis.gui.session.decision_controller import NOTHING_OPEN
+from napari_celis.gui.session.engine.engine import Engine
+from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.decision_table import (
     NO_RANK,
@@ -162,9 +163,9 @@ def tab(make_napari_viewer, qtbot):
     assert not made.next.isEnabled()
     viewer.window.add_dock_widget(made, name="Decisions")
     agglomerator = small_agglomerator()
-    workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace), agglomerator.supervoxels)
+    workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace))
     qtbot.waitUntil(lambda: made.table.rowCount() > 0)
-    qtbot.waitUntil(lambda: made.deciding.places is not None)
+    qtbot.waitUntil(lambda: made.decisions.pair.geometry is not None)
     yield made
     workspace.dispose()
 
@@ -174,28 +175,28 @@ def choose(tab, row):
 
 
 def test_rows_buttons_keys_and_filters(tab, qtbot):
-    workspace, deciding, engine = tab.workspace, tab.deciding, tab.workspace.engine
-    actions, viewer = engine.agglomerator.actions, tab.workspace.viewer
+    workspace, decisions, engine = tab.workspace, tab.decisions, tab.workspace.run.engine
+    actions, viewer = engine.tables.actions, tab.workspace.viewer
     assert tab.table.rowCount() == np.count_nonzero(engine.snapshot.available)
-    assert tab.table.action_at(0) == deciding.queue()[0]
+    assert tab.table.action_at(0) == decisions.open_actions()[0]
     assert not tab.empty.isVisible()
     assert f"of {len(actions)} merges shown" in tab.count.text()
 
     # A row selects both segments, flies there and explains the score.
     choose(tab, 3)
     action = tab.table.action_at(3)
-    assert deciding.action == action
-    assert workspace.selected == (actions.u[action], actions.v[action])
-    contact = deciding.places.contact[action]
+    assert decisions.pair.action == action
+    assert workspace.selection.supervoxels == (actions.u[action], actions.v[action])
+    contact = decisions.pair.geometry.contact[action]
     assert abs(viewer.dims.point[0] - contact[0]) <= 0.5
-    qtbot.waitUntil(lambda: bool(deciding.parts) and bool(deciding.centres))
+    qtbot.waitUntil(lambda: bool(decisions.pair.parts) and bool(decisions.pair.centres))
     assert tab.inspector.score.text() == signed(engine.snapshot.scores[action])
-    assert tab.inspector.parts.parts == deciding.parts
+    assert tab.inspector.parts.parts == decisions.pair.parts
     assert "threshold" in tab.inspector.verdict.text()
     # All of it fits into a window of 1280 × 800.
     assert tab.heightForWidth(366) <= 620
-    points = tab.pointing.highlight.centres
-    assert points.features["ΔE"].sum() == pytest.approx(2 * deciding.score, rel=1e-4)
+    points = tab.canvas.highlight.centres
+    assert points.features["ΔE"].sum() == pytest.approx(2 * decisions.pair.score, rel=1e-4)
     tab.inspector.centres.setChecked(False)
     assert len(points.data) == 0
     tab.inspector.centres.setChecked(True)
@@ -205,30 +206,30 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     assert points.face_color[best, 2] > points.face_color[best, 0]
     assert points.face_color[worst, 0] > points.face_color[worst, 2]
     tab.inspector.meshes.setChecked(True)
-    qtbot.waitUntil(lambda: len(tab.pointing.highlight.meshes.layers) == 2)
+    qtbot.waitUntil(lambda: len(tab.canvas.highlight.meshes.layers) == 2)
     tab.inspector.meshes.setChecked(False)
-    assert tab.pointing.highlight.meshes.layers == []
+    assert tab.canvas.highlight.meshes.layers == []
 
     # Single keys work in the table as well.
     with qtbot.waitSignal(engine.advanced):
         QTest.keyClick(tab.view, Qt.Key.Key_A)
     assert engine.snapshot.taken[action]
-    assert deciding.action == deciding.queue()[0]
-    qtbot.waitUntil(lambda: tab.view.currentIndex().row() == tab.table.row_of(deciding.action) >= 0)
-    rejected = deciding.action
+    assert decisions.pair.action == decisions.open_actions()[0]
+    qtbot.waitUntil(lambda: tab.view.currentIndex().row() == tab.table.row_of(decisions.pair.action) >= 0)
+    rejected = decisions.pair.action
     with qtbot.waitSignal(engine.advanced):
         QTest.keyClick(tab.view, Qt.Key.Key_R)
-    assert tab.deciding.candidates().state[rejected] == ActionState.REJECTED
+    assert tab.decisions.candidates().state[rejected] == ActionState.REJECTED
 
     # The buttons.
-    skipped = deciding.action
+    skipped = decisions.pair.action
     tab.inspector.buttons["skip"].click()
-    assert deciding.queue()[-1] == skipped
+    assert decisions.open_actions()[-1] == skipped
     for name, kind in (("accept", "manual"), ("reject", "keep-apart"), ("merge", "manual")):
         with qtbot.waitSignal(engine.advanced):
             tab.inspector.buttons[name].click()
         assert engine.snapshot.steps[-1].kind == kind
-    assert len(workspace.selected) == 1
+    assert len(workspace.selection.supervoxels) == 1
     tab.next.click()
     with qtbot.waitSignal(engine.advanced):
         tab.inspector.buttons["keep_apart"].click()
@@ -241,14 +242,16 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
         tab.redo.click()
     assert len(engine.snapshot.steps) == n_steps
     merged = next(step for step in engine.snapshot.steps if step.kind == "manual")
-    workspace.select(*(workspace.supervoxels.index_of(one) for one in (merged.u_id, merged.v_id)))
+    workspace.selection.select(
+        *(workspace.run.supervoxels.index_of(one) for one in (merged.u_id, merged.v_id))
+    )
     tab.inspector.buttons["cut"].click()
-    qtbot.waitUntil(lambda: deciding.plan is not None)
+    qtbot.waitUntil(lambda: decisions.plan is not None)
     assert "fall apart" in tab.inspector.segments.text()
     tab.inspector.buttons["cancel"].click()
-    assert deciding.plan is None
+    assert decisions.plan is None
     tab.inspector.buttons["cut"].click()
-    qtbot.waitUntil(lambda: deciding.plan is not None)
+    qtbot.waitUntil(lambda: decisions.plan is not None)
     with qtbot.waitSignal(engine.advanced):
         tab.inspector.buttons["confirm"].click()
     assert engine.snapshot.steps[-1].kind == "cut"
@@ -256,7 +259,7 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     # Filters.
     tab.state.setCurrentIndex(0)
     assert tab.table.rowCount() == len(actions)
-    tab.find.setText(str(workspace.supervoxels.ids[1]))
+    tab.find.setText(str(workspace.run.supervoxels.ids[1]))
     assert tab.table.rowCount() == 3
     tab.find.clear()
     tab.smallest.setValue(10**6)
@@ -268,13 +271,13 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
 
     # Pointing can be switched here.
     tab.toggle.setChecked(False)
-    assert not tab.pointing.is_on
+    assert not tab.canvas.picker.is_on
     tab.toggle.setChecked(True)
-    assert tab.pointing.is_on
+    assert tab.canvas.picker.is_on
     assert not tab.findChildren(CommandLine), "no command decides by hand"
 
     # Two that do not touch are told so, with the nearest that do.
-    workspace.select(1, workspace.supervoxels.n)
+    workspace.selection.select(1, workspace.run.supervoxels.n)
     assert "do not touch" in tab.inspector.verdict.text()
     assert not tab.inspector.buttons["merge"].isEnabled()
     workspace.use_engine(None)
@@ -283,12 +286,12 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
 
 
 def test_the_row_follows_its_merge_when_the_table_is_sorted(tab, qtbot):
-    deciding, viewer = tab.deciding, tab.workspace.viewer
+    decisions, viewer = tab.decisions, tab.workspace.viewer
     choose(tab, 3)
-    action = deciding.action
+    action = decisions.pair.action
     for order in (DOWN, UP):
         tab.view.sortByColumn(1, order)
-        assert deciding.action == action
+        assert decisions.pair.action == action
         assert tab.table.action_at(tab.view.currentIndex().row()) == action
         assert [index.row() for index in tab.view.selectionModel().selectedRows()] == [
             tab.table.row_of(action)
@@ -303,27 +306,27 @@ def test_the_row_follows_its_merge_when_the_table_is_sorted(tab, qtbot):
 
 
 def test_the_queue_begins_again_after_its_end(tab, qtbot):
-    deciding = tab.deciding
-    queue = deciding.queue()
-    deciding.inspect(int(queue[-1]))
-    deciding.next_doubtful()
-    assert deciding.action == queue[0]
-    assert tab.workspace.problem != (NOTHING_OPEN, "warning")
-    with qtbot.waitSignal(tab.workspace.engine.finished):
-        tab.workspace.engine.run(np.inf)
-    deciding.next_doubtful()
-    assert tab.workspace.problem == (NOTHING_OPEN, "warning")
+    decisions = tab.decisions
+    queue = decisions.open_actions()
+    decisions.inspect(int(queue[-1]))
+    decisions.next_uncertain()
+    assert decisions.pair.action == queue[0]
+    assert tab.workspace.messages.current != Message(NOTHING_OPEN, "warning")
+    with qtbot.waitSignal(tab.workspace.run.engine.finished):
+        tab.workspace.run.engine.run(np.inf)
+    decisions.next_uncertain()
+    assert tab.workspace.messages.current == Message(NOTHING_OPEN, "warning")
 
 
 def test_the_table_keeps_up_with_a_run(tab, qtbot):
-    engine = tab.workspace.engine
+    engine = tab.workspace.run.engine
     choose(tab, tab.table.rowCount() - 1)
-    action = tab.deciding.action
+    action = tab.decisions.pair.action
     with qtbot.waitSignal(engine.advanced, check_params_cb=lambda snapshot: not snapshot.is_running):
         engine.step(5)
-    n_open = np.count_nonzero(tab.deciding.candidates().state == ActionState.OPEN)
+    n_open = np.count_nonzero(tab.decisions.candidates().state == ActionState.OPEN)
     qtbot.waitUntil(lambda: tab.table.rowCount() == n_open)
-    assert tab.deciding.action == action
+    assert tab.decisions.pair.action == action
     assert tab.table.action_at(tab.view.currentIndex().row()) == action or tab.table.row_of(action) < 0
 
     # Where nobody looks, nothing is drawn.

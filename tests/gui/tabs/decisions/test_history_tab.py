@@ -10,9 +10,9 @@ from qtpy.QtCore import Qt
 from gui.conftest import block_labels, small_agglomerator
 from gui.patience import be_patient
 from napari_celis.core.journal import Step
+from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.qt.numbers import signed
-from napari_celis.gui.session.deciding import Deciding
-from napari_celis.gui.session.engine import Engine
+from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.history_tab import HistoryTab, HistoryTable
 
@@ -58,13 +58,13 @@ def history(make_napari_viewer, qtbot):
     viewer.window.add_dock_widget(made, name="History")
     qtbot.waitUntil(made.empty.isVisible)
     agglomerator = small_agglomerator()
-    workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace), agglomerator.supervoxels)
+    workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace))
     yield made
     workspace.dispose()
 
 
 def test_look_back_cut_and_go_back(history, qtbot):
-    workspace, engine = history.workspace, history.workspace.engine
+    workspace, engine = history.workspace, history.workspace.run.engine
     with qtbot.waitSignal(engine.advanced, check_params_cb=lambda snapshot: not snapshot.is_running):
         engine.step(4)
     engine.merge(FIRST_ID + 44, FIRST_ID + 48)
@@ -79,23 +79,27 @@ def test_look_back_cut_and_go_back(history, qtbot):
     history.view.selectRow(4)
     step = history.selected_step()
     assert step.index == 1
-    assert workspace.preview_step == 2
-    assert Deciding.of(workspace).action == step.action_index
-    qtbot.waitUntil(lambda: len(np.unique(workspace.segmentation_layer.data.lut)) == step.n_segments + 1)
+    assert workspace.preview.step == 2
+    assert workspace.decisions.pair.action == step.action_index
+    qtbot.waitUntil(
+        lambda: len(np.unique(Canvas.of(workspace).segmentation.layer.data.lut)) == step.n_segments + 1
+    )
     history.present.click()
-    assert workspace.preview_step is None
+    assert workspace.preview.step is None
     assert history.selected_step() is None
-    np.testing.assert_array_equal(workspace.segmentation_layer.data.lut, engine.snapshot.segment_ids)
+    np.testing.assert_array_equal(
+        Canvas.of(workspace).segmentation.layer.data.lut, engine.snapshot.segment_ids
+    )
 
     # A past merge is cut after a look at its two sides; a constraint cannot be cut.
     history.view.selectRow(0)
     assert not history.cut.isEnabled()
     history.view.selectRow(1)
-    deciding = Deciding.of(workspace)
+    decisions = workspace.decisions
     history.cut.click()
-    qtbot.waitUntil(lambda: deciding.plan is not None)
-    assert deciding.plan.cuts == ((FIRST_ID + 44, FIRST_ID + 48),)
-    deciding.confirm()
+    qtbot.waitUntil(lambda: decisions.plan is not None)
+    assert decisions.plan.cuts == ((FIRST_ID + 44, FIRST_ID + 48),)
+    decisions.confirm()
     qtbot.waitUntil(lambda: len(history.table.steps) == 7)
     assert engine.snapshot.steps[-1].kind == "cut"
 
@@ -106,7 +110,7 @@ def test_look_back_cut_and_go_back(history, qtbot):
     history.go_back.click()
     qtbot.waitUntil(lambda: len(history.table.steps) == 3)
     assert engine.snapshot.n_undone == 4
-    assert workspace.preview_step is None
+    assert workspace.preview.step is None
     history.view.selectRow(0)
     history.hide()
-    assert workspace.preview_step is None
+    assert workspace.preview.step is None

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QFileDialog, QMessageBox
 
 from gui.conftest import small_agglomerator, small_volumes
 from napari_celis.gui.layers.volume_layers import volume_to_layer
-from napari_celis.gui.session.engine import Engine
+from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export.export_tab import ExportTab
 
@@ -55,7 +55,7 @@ def fill(viewer):
     last = agglomerator.history[-1]
     agglomerator.cut(last.u_id, last.v_id)
     engine = Engine(agglomerator, 0.0, parent=workspace)
-    workspace.use_engine(engine, agglomerator.supervoxels)
+    workspace.use_engine(engine)
     return workspace
 
 

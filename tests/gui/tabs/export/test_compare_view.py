@@ -11,7 +11,8 @@ import pytest
 from gui.tabs.export.conftest import press
 from models.small import small_model
 from napari_celis.gui.qt.widgets import scrolled
-from napari_celis.gui.session import celis_process
+from napari_celis.gui.session.background import celis_process
+from napari_celis.gui.session.messages import Message
 from napari_celis.io.volumes import open_volume
 from napari_celis.models.model_file import save_model
 
@@ -51,7 +52,7 @@ def compare(windowless, qtbot, tmp_path, monkeypatch):
     (tmp_path / "compare.py").write_text(COMPARE)
     monkeypatch.setattr(celis_process, "PROGRAM", str(tmp_path / "compare.py"))
     assert "Choose a model" in tab.compare.hint.text()
-    workspace.use_model(small_model(), save_model(small_model(), tmp_path / "model.safetensors"))
+    workspace.data.use_model(small_model(), save_model(small_model(), tmp_path / "model.safetensors"))
     return workspace, tab.compare
 
 
@@ -70,12 +71,12 @@ def run_compare(qtbot, view):
 def test_comparison_shows_table_and_curves(compare, qtbot, tmp_path, dialog, answers):
     workspace, view = compare
     stages = []
-    view.process.progressed.connect(lambda title, share: stages.append((title, share)))
+    view.process.progressed.connect(lambda progress: stages.append((progress.stage, progress.share)))
     run_compare(qtbot, view)
     told = json.loads((tmp_path / "told.json").read_text())
     assert told["train_supervoxels"].endswith("train-supervoxels.npy")
     assert stages == [("methods", 0.5)]
-    assert workspace.problem == ("forest was left out: it needs scikit-learn.", "warning")
+    assert workspace.messages.current == Message("forest was left out: it needs scikit-learn.", "warning")
     table = view.results.table
     texts = [[table.item(row, column).text() for column in range(5)] for row in range(2)]
     assert texts == [
@@ -120,7 +121,7 @@ def test_halves_are_the_two_ends_of_the_volume(compare, qtbot, tmp_path):
     qtbot.waitUntil((tmp_path / "told.json").exists, timeout=20000)
     qtbot.waitUntil(lambda: (tmp_path / "told.json").stat().st_size > 0, timeout=20000)
     told = json.loads((tmp_path / "told.json").read_text())
-    image = np.asarray(workspace.image_layer.data)
+    image = np.asarray(workspace.data.image_layer.data)
     np.testing.assert_array_equal(open_volume(told["train_image"]).read(), image[:6])
     np.testing.assert_array_equal(open_volume(told["image"]).read(), image[6:])
     assert open_volume(told["image"]).offset_nm == (60.0, 0.0, 0.0)
@@ -185,7 +186,7 @@ def test_failed_comparison_is_said(compare, qtbot):
     workspace, view = compare
     view.boundary.setValue(7)
     run_compare(qtbot, view)
-    assert workspace.problem[0].startswith("The training truth holds a single object.")
+    assert workspace.messages.current.text.startswith("The training truth holds a single object.")
     assert view.results.isHidden()
 
 
@@ -193,5 +194,5 @@ def test_shallow_volume_is_said(compare, qtbot, monkeypatch):
     workspace, view = compare
     monkeypatch.setattr("napari_celis.gui.tabs.export.compare_data.SHALLOWEST", 32)
     press(qtbot, view.start)
-    assert "12 sections, too few" in workspace.problem[0]
+    assert "12 sections, too few" in workspace.messages.current.text
     assert not view.is_busy

@@ -14,6 +14,9 @@ from qtpy.QtWidgets import QMessageBox
 
 from gui.tabs.export.conftest import export, fill, names, press
 from napari_celis.core.errors import VolumeError
+from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.session.command_line import agglomerate_command
+from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export import export_jobs, export_tab
 from napari_celis.gui.tabs.export.export_tab import ExportTab
@@ -26,7 +29,7 @@ def test_every_button_in_a_real_window(qtbot, make_napari_viewer, dialog, tmp_pa
     workspace = fill(viewer)
     tab = ExportTab(workspace)
     viewer.window.add_dock_widget(tab, area="right")
-    segmentation = workspace.engine.snapshot.segment_ids[workspace.supervoxels.dense]
+    segmentation = workspace.run.engine.snapshot.segment_ids[workspace.run.supervoxels.dense]
 
     dialog.name = tmp_path / "seg"
     export(qtbot, tab, tab.export)
@@ -43,11 +46,11 @@ def test_every_button_in_a_real_window(qtbot, make_napari_viewer, dialog, tmp_pa
 
     dialog.name = tmp_path / "log"
     export(qtbot, tab, tab.log)
-    assert read_decision_log(tmp_path / "log.jsonl") == list(workspace.engine.snapshot.steps)
+    assert read_decision_log(tmp_path / "log.jsonl") == list(workspace.run.engine.snapshot.steps)
 
     press(qtbot, tab.meshes)
-    assert "No segment is selected" in workspace.problem[0]
-    workspace.select(1, 2)
+    assert "No segment is selected" in workspace.messages.current.text
+    workspace.selection.select(1, 2)
     for name, start in [("cells.obj", b"o segment_"), ("cells.ply", b"ply\n")]:
         dialog.name = tmp_path / name
         export(qtbot, tab, tab.meshes)
@@ -61,12 +64,12 @@ def test_every_button_in_a_real_window(qtbot, make_napari_viewer, dialog, tmp_pa
     dialog.name = tmp_path / "look.html"
     export(qtbot, tab, tab.neuroglancer)
     page = dialog.name.read_text()
-    assert str(workspace.segment_of(1)) in page
+    assert str(workspace.run.segment_of(1)) in page
     np.testing.assert_array_equal(
         open_volume(tmp_path / "look-segmentation.precomputed").read(), segmentation
     )
     assert (tmp_path / "look-image.precomputed").is_dir()
-    assert workspace.problem == ("", "")
+    assert workspace.messages.current == Message()
     assert not [name for name in names(tmp_path) if name.startswith(".")]
 
 
@@ -82,7 +85,7 @@ def test_every_format_with_a_crop(windowless, qtbot, dialog, tmp_path, suffix):
     dialog.name = tmp_path / "part"
     export(qtbot, tab, tab.export)
     written = open_volume(tmp_path / f"part{suffix}")
-    np.testing.assert_array_equal(written.read(), workspace.supervoxels_layer.data[2:8, 5:20, :10])
+    np.testing.assert_array_equal(written.read(), workspace.data.supervoxels_layer.data[2:8, 5:20, :10])
     assert written.offset_nm == (20.0, 50.0, 0.0)
     press(qtbot, tab.form.whole)
     assert tab.form.size.text() == "12 × 20 × 20 voxels"
@@ -111,13 +114,13 @@ def test_empty_crop_is_said(windowless, qtbot, dialog, tmp_path):
     assert tab.form.size.text() == "An empty crop"
     dialog.name = tmp_path / "part.npy"
     export(qtbot, tab, tab.export)
-    assert "The crop runs from 9 to 4 along z" in workspace.problem[0]
+    assert "The crop runs from 9 to 4 along z" in workspace.messages.current.text
     assert names(tmp_path) == []
 
 
 def test_dialog_that_was_dismissed_writes_nothing(windowless, qtbot, dialog, tmp_path):
     workspace, tab = windowless
-    workspace.select(1)
+    workspace.selection.select(1)
     for button in (tab.export, tab.neuroglancer, tab.merges, tab.log, tab.meshes):
         press(qtbot, button)
         assert not tab.is_busy
@@ -128,7 +131,7 @@ def test_unwritable_folder_ends_in_a_sentence(windowless, qtbot, dialog, tmp_pat
     (tmp_path / "taken.npy").mkdir()
     dialog.name = tmp_path / "taken.npy"
     export(qtbot, tab, tab.export)
-    assert "is a folder" in workspace.problem[0]
+    assert "is a folder" in workspace.messages.current.text
     assert tab.export.isEnabled()
 
 
@@ -142,7 +145,7 @@ def test_full_disk_ends_in_a_sentence_and_leaves_nothing(windowless, qtbot, dial
     for button, name in [(tab.export, "seg.npy"), (tab.merges, "merges.csv"), (tab.log, "log.jsonl")]:
         dialog.name = tmp_path / name
         export(qtbot, tab, button)
-        assert "No space left on device. Free some space" in workspace.problem[0]
+        assert "No space left on device. Free some space" in workspace.messages.current.text
     assert names(tmp_path) == []
 
 
@@ -194,7 +197,7 @@ def test_cancelled_neuroglancer_export_leaves_nothing(windowless, qtbot, dialog,
     monkeypatch.setattr(export_jobs, "write_link", fail)
     dialog.name = tmp_path / "look.html"
     export(qtbot, tab, tab.neuroglancer)
-    assert workspace.problem[0] == "The link could not be written. Try again."
+    assert workspace.messages.current.text == "The link could not be written. Try again."
     assert names(tmp_path) == []
 
 
@@ -220,7 +223,7 @@ def test_error_in_the_thread_reaches_the_user(windowless, qtbot, dialog, tmp_pat
     monkeypatch.setattr(export_tab, "write_part", fail)
     dialog.name = tmp_path / "seg.npy"
     export(qtbot, tab, tab.export)
-    assert "out of luck" in workspace.problem[0]
+    assert "out of luck" in workspace.messages.current.text
 
 
 def test_empty_workspace_says_what_to_do(qtbot):
@@ -241,9 +244,9 @@ def test_empty_workspace_says_what_to_do(qtbot):
 def test_command_is_that_of_the_run_in_the_chosen_format(windowless):
     workspace, tab = windowless
     tab.command.copy.click()
-    assert QGuiApplication.clipboard().text() == workspace.command()
+    assert QGuiApplication.clipboard().text() == agglomerate_command(workspace)
     tab.form.format.setCurrentIndex(tab.form.format.findData(".h5"))
-    assert tab.command.text.text() == workspace.command("segmentation.h5")
+    assert tab.command.text.text() == agglomerate_command(workspace, "segmentation.h5")
     assert tab.command.text.text().endswith("-o segmentation.h5")
 
 
@@ -264,11 +267,11 @@ def test_what_the_dialog_did_not_ask_about_is_not_replaced_unasked(
     dialog.name = tmp_path / "log.jsonl"
     export(qtbot, tab, tab.log)
     assert asked == []
-    assert len(read_decision_log(dialog.name)) == len(workspace.engine.snapshot.steps)
+    assert len(read_decision_log(dialog.name)) == len(workspace.run.engine.snapshot.steps)
     given.append(QMessageBox.StandardButton.Yes)
     dialog.name = tmp_path / "seg"
     export(qtbot, tab, tab.export)
-    assert open_volume(tmp_path / "seg.npy").shape == workspace.supervoxels.dense.shape
+    assert open_volume(tmp_path / "seg.npy").shape == workspace.run.supervoxels.dense.shape
 
 
 def test_volumes_of_a_page_are_not_replaced_unasked(windowless, qtbot, dialog, answers, tmp_path):
@@ -285,8 +288,8 @@ def test_volumes_of_a_page_are_not_replaced_unasked(windowless, qtbot, dialog, a
 
 def test_a_run_can_be_exported_when_all_layers_are_gone(windowless, qtbot, dialog, tmp_path):
     workspace, tab = windowless
-    segmentation = workspace.engine.snapshot.segment_ids[workspace.supervoxels.dense]
-    workspace.select(1, 2)
+    segmentation = workspace.run.engine.snapshot.segment_ids[workspace.run.supervoxels.dense]
+    workspace.selection.select(1, 2)
     workspace.viewer.layers.clear()
     dialog.name = tmp_path / "seg.npy"
     export(qtbot, tab, tab.export)
@@ -301,8 +304,8 @@ def test_a_run_can_be_exported_when_all_layers_are_gone(windowless, qtbot, dialo
 
 def test_a_layer_that_no_file_can_hold_is_said(windowless, qtbot, dialog, tmp_path):
     workspace, tab = windowless
-    workspace.select(1, 2)
-    workspace.segmentation_layer.rotate = (0, 0, 30)
+    workspace.selection.select(1, 2)
+    Canvas.of(workspace).segmentation.layer.rotate = (0, 0, 30)
     dialog.name = tmp_path / "cells.obj"
     export(qtbot, tab, tab.meshes)
-    assert "has its own rotate" in workspace.problem[0]
+    assert "has its own rotate" in workspace.messages.current.text

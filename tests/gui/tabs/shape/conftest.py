@@ -8,7 +8,7 @@ from napari.layers import Labels
 
 from gui.conftest import block_labels, small_agglomerator
 from gui.patience import PATIENCE_MS
-from napari_celis.gui.session.engine import Engine
+from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.shape.shape_tab import ShapeTab
 
@@ -37,7 +37,9 @@ def make_tab(qtbot):
         qtbot.addWidget(tab)
         if is_scored:
             agglomerator = small_agglomerator()
-            workspace.use_engine(Engine(agglomerator, 0.0, parent=workspace), agglomerator.supervoxels)
+            workspace.use_engine(Engine(agglomerator, 0.0, parent=workspace))
+            # The layers of the canvas come a little later.
+            qtbot.waitUntil(lambda: "ΔE at centres" in viewer.layers)
         tab.resize(400, 900)
         tab.show()
         wait_for_answer(qtbot, tab)
@@ -52,7 +54,7 @@ def wait_for_answer(qtbot, tab):
     """Wait until what is shown is what was asked for."""
 
     def is_shown():
-        if tab.answer is None or (tab.workspace.engine is not None and tab.spec.name != "small"):
+        if tab.answer is None or (tab.workspace.run.engine is not None and tab.spec.name != "small"):
             return False
         request = tab.answer.request
         with_zones = tab.overlays["zones"].isChecked()

@@ -63,7 +63,7 @@ def test_overlays_come_and_go_without_touching_the_choice_of_layer(make_tab, qtb
 @pytest.mark.parametrize("scale", SCALES)
 def test_layers_lie_where_the_supervoxels_lie(make_tab, qtbot, scale):
     tab = make_tab(scale=scale, translate=(80, -8, 3), rotate=(0, 0, 20))
-    layer = tab.workspace.supervoxels_layer
+    layer = tab.workspace.data.supervoxels_layer
     show_only(tab, "pairs", "region", "components", "zones")
     view = wait_for_answer(qtbot, tab)
     layers = ours(tab)
@@ -82,7 +82,7 @@ def test_layers_lie_where_the_supervoxels_lie(make_tab, qtbot, scale):
 @pytest.mark.parametrize("scale", SCALES)
 def test_lines_follow_the_slice_and_the_third_dimension(make_tab, qtbot, scale):
     tab = make_tab(scale=scale)
-    layer, viewer = tab.workspace.supervoxels_layer, tab.workspace.viewer
+    layer, viewer = tab.workspace.data.supervoxels_layer, tab.workspace.viewer
     show_only(tab, "pairs", "box")
     view = go(qtbot, tab, (5, 9, 9))
     assert view.centre == (5, 9, 9)
@@ -203,7 +203,7 @@ def test_everything_fits_the_width_of_the_panel(make_tab, qtbot):
     tab = make_tab(is_scored=True)
     for end in ("A", "B"):
         tab.line.set_buttons[end].click()
-    tab.workspace.select(1, 2)
+    tab.workspace.selection.select(1, 2)
     wait_for_answer(qtbot, tab)
     assert tab.find_merge.isVisible()
     assert tab.minimumSizeHint().width() <= 370

@@ -13,6 +13,7 @@ from gui.tabs.shape.conftest import (
     add_supervoxels,
     wait_for_answer,
 )
+from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.shape.shape_tab import HELP, MODE, ShapeTab
 
@@ -79,11 +80,14 @@ def test_clicks_and_moves_of_the_mouse_choose_the_centre(make_napari_viewer, qtb
         viewer.reset_view(margin=0.3)
         qtbot.wait(1)
         tab.pick.setChecked(True)
-        assert (workspace.mode, workspace.help_text) == (MODE, HELP)
+        assert (Canvas.of(workspace).mouse_mode.current, Canvas.of(workspace).mouse_mode.help_text) == (
+            MODE,
+            HELP,
+        )
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=pixel_of(viewer, layer, (6, 8, 13)))
         assert wait_for_answer(qtbot, tab).centre == (6, 8, 13), scale
         tab.pick.setChecked(False)
-        assert workspace.mode == ""
+        assert Canvas.of(workspace).mouse_mode.current == ""
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=pixel_of(viewer, layer, (6, 12, 7)))
         assert tab.centre == (6, 8, 13)
         tab.follow.setChecked(True)
@@ -94,7 +98,7 @@ def test_clicks_and_moves_of_the_mouse_choose_the_centre(make_napari_viewer, qtb
         tab.follow.setChecked(False)
 
     tab.pick.setChecked(True)
-    workspace.set_mode("point")
+    Canvas.of(workspace).mouse_mode.use("point")
     assert not tab.pick.isChecked()
     viewer.dims.ndisplay = 3
     tab.pick.setChecked(True)

@@ -6,7 +6,7 @@ import numpy as np
 from qtpy.QtCore import QPointF, Qt
 from qtpy.QtTest import QTest
 
-from gui.conftest import SHAPE, block_labels
+from gui.conftest import SHAPE, asked, block_labels
 from gui.tabs.shape.conftest import (
     FIRST_ID,
     colours_of,
@@ -35,12 +35,11 @@ def test_without_a_model_the_specs_of_the_paper_look_at_the_supervoxels(make_tab
 
 def test_before_and_after_are_those_of_the_score(make_tab, qtbot):
     tab = make_tab(is_scored=True)
-    tab.workspace.select(1, 2)
+    tab.workspace.selection.select(1, 2)
     with qtbot.waitSignal(tab.inspector.found):
         tab.find_merge.click()
     view = wait_for_answer(qtbot, tab)
-    agglomerator = tab.workspace.engine.agglomerator
-    [changes] = agglomerator.scores_by_centre(agglomerator.actions.find(1, 2))
+    [changes] = asked(qtbot, tab.workspace.run.engine, lambda a: a.scores_by_centre(a.actions.find(1, 2)))
     here = np.flatnonzero((changes.centres == tab.centre).all(axis=1))
     assert here == [np.abs(changes.changes).argmax()]
     np.testing.assert_array_equal(view.before, unpack_bits(changes.before[here], 64)[0])
@@ -49,14 +48,14 @@ def test_before_and_after_are_those_of_the_score(make_tab, qtbot):
     assert f"turns on {view.changed.sum()} bits" in tab.merge_text.text()
     tab.forget_merge.click()
     wait_for_answer(qtbot, tab)
-    assert tab.workspace.selected == ()
+    assert tab.workspace.selection.supervoxels == ()
     assert not tab.drawing.is_compared
     assert not tab.find_merge.isVisible()
 
 
 def test_strip_and_lines_have_the_colours_of_the_bits(make_tab, qtbot):
     tab = make_tab(is_scored=True)
-    tab.workspace.select(1, 2)
+    tab.workspace.selection.select(1, 2)
     with qtbot.waitSignal(tab.inspector.found):
         tab.find_merge.click()
     view = wait_for_answer(qtbot, tab)
@@ -82,7 +81,7 @@ def test_strip_and_lines_have_the_colours_of_the_bits(make_tab, qtbot):
 
 def test_half_of_the_pairs_drawn_are_changed_ones(make_tab, qtbot):
     tab = make_tab(is_scored=True)
-    tab.workspace.select(1, 2)
+    tab.workspace.selection.select(1, 2)
     with qtbot.waitSignal(tab.inspector.found):
         tab.find_merge.click()
     view = wait_for_answer(qtbot, tab)
@@ -97,9 +96,9 @@ def test_half_of_the_pairs_drawn_are_changed_ones(make_tab, qtbot):
 
 def test_run_and_undo_change_what_is_shown(make_tab, qtbot):
     tab = make_tab(is_scored=True)
-    engine = tab.workspace.engine
+    engine = tab.workspace.run.engine
     action = engine.snapshot.next_action
-    before = go(qtbot, tab, engine.agglomerator.actions.centroid[action])
+    before = go(qtbot, tab, engine.tables.actions.centroid[action])
     engine.step()
     qtbot.waitUntil(lambda: tab.answer.view.before.sum() != before.before.sum(), timeout=10000)
     engine.undo()
@@ -113,12 +112,11 @@ def test_run_and_undo_change_what_is_shown(make_tab, qtbot):
 def test_tab_opens_where_the_merge_changes_most(make_tab, qtbot):
     tab = make_tab(is_scored=True)
     tab.hide()
-    tab.workspace.select(1, 2)
+    tab.workspace.selection.select(1, 2)
     with qtbot.waitSignal(tab.inspector.found):
         tab.show()
     wait_for_answer(qtbot, tab)
-    agglomerator = tab.workspace.engine.agglomerator
-    [changes] = agglomerator.scores_by_centre(agglomerator.actions.find(1, 2))
+    [changes] = asked(qtbot, tab.workspace.run.engine, lambda a: a.scores_by_centre(a.actions.find(1, 2)))
     assert tab.centre == tuple(changes.centres[np.abs(changes.changes).argmax()])
 
 
@@ -140,20 +138,20 @@ def test_row_of_the_table_chooses_the_merge(make_tab, qtbot):
         assert view.joined is not None
         assert tab.drawing.is_compared
         if is_scored:
-            assert tab.workspace.selected == tuple(end - FIRST_ID for end in pair)
+            assert tab.workspace.selection.supervoxels == tuple(end - FIRST_ID for end in pair)
 
 
 def test_merge_that_cannot_be_is_explained_and_the_centre_still_shown(make_tab, qtbot):
     tab = make_tab(is_scored=True)
-    tab.workspace.select(1, 48)
+    tab.workspace.selection.select(1, 48)
     wait_for_answer(qtbot, tab)
     assert "do not touch" in tab.merge_text.text()
     assert tab.drawing.view is not None
-    tab.workspace.engine.merge(FIRST_ID + 1, FIRST_ID + 2)
-    tab.workspace.select(1, 2)
+    tab.workspace.run.engine.merge(FIRST_ID + 1, FIRST_ID + 2)
+    tab.workspace.selection.select(1, 2)
     qtbot.waitUntil(lambda: "one segment already" in tab.merge_text.text(), timeout=10000)
     # A merge far from the centre changes nothing there.
-    tab.workspace.select(47, 48)
+    tab.workspace.selection.select(47, 48)
     go(qtbot, tab, (2, 2, 2))
     assert "changes nothing" in tab.merge_text.text()
 
@@ -228,7 +226,7 @@ def test_region_of_nothing_but_background_is_said(make_tab, qtbot):
 def test_painting_on_the_supervoxels_is_seen(make_tab, qtbot):
     tab = make_tab()
     before = go(qtbot, tab, (5, 9, 9)).before.sum()
-    layer = tab.workspace.supervoxels_layer
+    layer = tab.workspace.data.supervoxels_layer
     layer.data_setitem(np.nonzero(np.ones(SHAPE)), FIRST_ID + 1)
     qtbot.waitUntil(lambda: tab.answer.view.before.sum() == tab.spec.n_bits, timeout=10000)
     assert before < tab.spec.n_bits

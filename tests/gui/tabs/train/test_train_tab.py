@@ -18,7 +18,8 @@ from qtpy.QtWidgets import QMessageBox
 from models.small import small_model
 from napari_celis.core.volume import Volume
 from napari_celis.gui.layers.volume_layers import volume_to_layer
-from napari_celis.gui.session import celis_process
+from napari_celis.gui.session.background import celis_process
+from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.train.train_process import Record, RecordFile, checkpoint_of
 from napari_celis.gui.tabs.train.train_tab import TrainTab
@@ -140,8 +141,8 @@ def test_train_cancel_resume_and_close_in_a_real_window(
     # Resume goes on with the same curves, and the finished model is selected at once.
     run_to_the_end(qtbot, tab, tab.resume)
     assert json.loads((stand_in / "told.json").read_text())["resume"]
-    qtbot.waitUntil(lambda: workspace.model is not None, timeout=10000)
-    assert workspace.model_path == tmp_path / "new.safetensors"
+    qtbot.waitUntil(lambda: workspace.data.model is not None, timeout=10000)
+    assert workspace.data.model_path == tmp_path / "new.safetensors"
     assert list(tab.curves.history.stages) == ["affinity network 1 of 3", "energy of small"]
     minutes = tab.curves.history.stages["affinity network 1 of 3"]["loss"][0]
     assert len(minutes) == 15
@@ -220,15 +221,15 @@ def test_layers_from_files_are_not_copied(windowless, qtbot, stand_in, tmp_path)
         data, settings, _ = volume_to_layer(open_volume(f"{path}:{dataset}"), kind)
         layer = (Image if kind == "image" else Labels)(data, **settings)
         workspace.viewer.add_layer(layer)
-        workspace.choose(role, layer)
+        workspace.data.choose(role, layer)
     assert f"--image {path}:raw --truth {path}:ids" in tab.command.text.text()
     run_to_the_end(qtbot, tab, tab.start)
     told = json.loads((stand_in / "told.json").read_text())
     assert (told["image"], told["truth"]) == (f"{path}:raw", f"{path}:ids")
     # With another voxel size it is no longer what lies in the file.
-    workspace.image_layer.scale = (20, 20, 20)
+    workspace.data.image_layer.scale = (20, 20, 20)
     for role in ("truth", "supervoxels"):
-        getattr(workspace, f"{role}_layer").scale = (20, 20, 20)
+        workspace.data.layer(role).scale = (20, 20, 20)
     tab.form.output.value = str(tmp_path / "other.safetensors")
     run_to_the_end(qtbot, tab, tab.start)
     assert json.loads((stand_in / "told.json").read_text())["image"] != f"{path}:raw"
@@ -238,7 +239,9 @@ def test_failure_of_the_process_is_said(windowless, qtbot):
     workspace, tab = windowless
     tab.form.seed.value = 1
     run_to_the_end(qtbot, tab, tab.start)
-    assert workspace.problem == ("Nothing can be learned from this truth. Choose another one.", "error")
+    assert workspace.messages.current == Message(
+        "Nothing can be learned from this truth. Choose another one.", "error"
+    )
     assert tab.start.isEnabled()
     assert tab.progress.isHidden()
 
@@ -248,13 +251,13 @@ def test_bad_input_is_said_and_nothing_starts(windowless, qtbot, tmp_path):
     for name, words in [("model.txt", "ends in .safetensors"), ("no/where.safetensors", "does not exist")]:
         tab.form.output.value = str(tmp_path / name)
         press(qtbot, tab.start)
-        assert words in workspace.problem[0]
+        assert words in workspace.messages.current.text
         assert not tab.is_busy
     tab.form.output.value = str(tmp_path / "new.safetensors")
-    workspace.choose("truth", workspace.viewer.add_labels(np.ones((3, 4, 5), np.uint8), name="small"))
+    workspace.data.choose("truth", workspace.viewer.add_labels(np.ones((3, 4, 5), np.uint8), name="small"))
     press(qtbot, tab.start)
-    assert "shape" in workspace.problem[0]
-    workspace.choose("truth", None)
+    assert "shape" in workspace.messages.current.text
+    workspace.data.choose("truth", None)
     assert not tab.start.isEnabled()
     assert "Choose the truth" in tab.data.text()
 
@@ -321,13 +324,13 @@ def test_records_are_read_by_whole_lines(tmp_path):
 def test_real_celis_takes_the_options_and_explains_a_truth_without_labels(qtbot, tmp_path):
     viewer = ViewerModel()
     workspace, tab = make_tab(qtbot, viewer, tmp_path)
-    workspace.choose(
+    workspace.data.choose(
         "truth", viewer.add_labels(np.zeros((12, 20, 20), np.uint8), name="empty", scale=[10] * 3)
     )
     tab.form.second_round.value = True
     with qtbot.waitSignal(tab.training.process.ended, timeout=120000):
         press(qtbot, tab.start)
-    assert "nothing but background" in workspace.problem[0]
+    assert "nothing but background" in workspace.messages.current.text
     workspace.dispose()
 
 

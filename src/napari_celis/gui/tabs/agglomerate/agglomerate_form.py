@@ -12,9 +12,10 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_celis.gui.canvas.keys import REDO_TIP
+from napari_celis.gui.canvas.keys import REDO_TIP, RUN_KEYS, STEP_KEY
 from napari_celis.gui.qt.widgets import CommandLine, Figures, heading, row, wrapped
-from napari_celis.gui.session.snapshot import Snapshot
+from napari_celis.gui.session.command_line import agglomerate_command
+from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.plots import EnergyPlot, ScorePlot
 from napari_celis.gui.tabs.agglomerate.timeline import Timeline
@@ -32,7 +33,6 @@ FIGURES = {
 """The figures of a run, and what they mean."""
 NOTHING = "–"
 MERGES = ("greedy", "manual")
-RUN_KEY, STEP_KEY = "Ctrl+Return", "."
 
 
 class AgglomerateForm(QWidget):
@@ -54,7 +54,7 @@ class AgglomerateForm(QWidget):
         self.energy = EnergyPlot(workspace.viewer)
         self.scores = ScorePlot(workspace.viewer)
         self.timeline = Timeline(workspace)
-        self.command = CommandLine(workspace.command)
+        self.command = CommandLine(lambda: agglomerate_command(workspace))
         self._lay_out()
 
     def show_figures(self, snapshot: Snapshot) -> None:
@@ -75,7 +75,7 @@ class AgglomerateForm(QWidget):
 
     def _make_buttons(self) -> None:
         self.prepare = _button("Prepare", "Compute affinities and the first scores.")
-        self.run = _button("Run", "Merge until no score is below the threshold; again: pause.", RUN_KEY)
+        self.run = _button("Run", "Merge until no score is below the threshold; again: pause.", RUN_KEYS[0])
         self.to_threshold = _button(
             "Run to threshold", "Go where a run to this threshold ends, forwards or back."
         )

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtWidgets import QMessageBox, QWidget
 
-from napari_celis.gui.session.deciding import Deciding
-from napari_celis.gui.session.snapshot import Snapshot
-from napari_celis.gui.session.stepping import GO_ON, REDO
+from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.canvas.keys import RUN_KEYS, STEP_KEY
+from napari_celis.gui.qt.progress import Progress
+from napari_celis.gui.session.engine.commands import FORWARD, REPEATING, Pause, Resume
+from napari_celis.gui.session.engine.engine import Engine
+from napari_celis.gui.session.engine.events import RunEnd
+from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
-from napari_celis.gui.tabs.agglomerate.agglomerate_form import RUN_KEY, STEP_KEY, AgglomerateForm, number
+from napari_celis.gui.tabs.agglomerate.agglomerate_form import AgglomerateForm, number
 
 PANEL_SECONDS = 0.3
 """Time between two updates of figures and plots in a run, at least."""
@@ -29,15 +34,15 @@ class AgglomerateTab(AgglomerateForm):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._workspace = workspace
-        self._deciding = Deciding.of(workspace)
-        self._engine: Any = None
+        self._decisions = workspace.decisions
+        self._canvas = Canvas.of(workspace)
         self._followed_at = 0.0
         self._shown: Snapshot | None = None
         self._caught_up_at = 0.0
         self._connect_buttons()
         self._connect()
         self._bind_keys()
-        self._on_engine_changed()
+        self._on_run_changed()
 
     def _connect_buttons(self) -> None:
         slots = (
@@ -46,19 +51,24 @@ class AgglomerateTab(AgglomerateForm):
             (self.to_threshold, self._on_to_threshold),
             (self.step, self.step_once),
             (self.many, self._on_many),
-            (self.undo, self._deciding.undo),
-            (self.redo, self._deciding.redo),
-            (self.reset, lambda: self._engine.reset()),
-            (self.show_layer, self._workspace.show_segmentation),
+            (self.undo, self._decisions.undo),
+            (self.redo, self._decisions.redo),
+            (self.reset, self._on_reset),
+            (self.show_layer, self._canvas.segmentation.show),
         )
         for button, slot in slots:
             button.clicked.connect(lambda checked=False, slot=slot: slot())
 
     def _connect(self) -> None:
         workspace = self._workspace
-        workspace.engine_changed.connect(self._on_engine_changed)
-        workspace.data_changed.connect(self._on_data_changed)
-        workspace.preparing.connect(self._on_preparing)
+        workspace.run.changed.connect(self._on_run_changed)
+        workspace.run.advanced.connect(self._show)
+        workspace.run.drawn.connect(self._on_drawn)
+        workspace.run.finished.connect(self._on_finished)
+        workspace.run.threshold_changed.connect(self._show_threshold)
+        workspace.data.changed.connect(self._on_data_changed)
+        self._canvas.segmentation.changed.connect(self._on_data_changed)
+        workspace.preparation.progressed.connect(self._on_progress)
         for plot in (self.energy, self.scores):
             workspace.closing.connect(plot.close_plot)
         self.scores.threshold_dragged.connect(self._on_threshold)
@@ -67,15 +77,19 @@ class AgglomerateTab(AgglomerateForm):
         self.timeline.moved.connect(self.energy.mark)
 
     def _bind_keys(self) -> None:
-        viewer = self._workspace.viewer
-        viewer.bind_key("Control-Enter", lambda viewer: self.toggle(), overwrite=True)
-        viewer.bind_key(STEP_KEY, lambda viewer: self.step_once(), overwrite=True)
+        for key in RUN_KEYS:
+            self._canvas.keys.bind(key, self.toggle)
+        self._canvas.keys.bind(STEP_KEY, self.step_once)
+
+    @property
+    def _engine(self) -> Engine | None:
+        return self._workspace.run.engine
 
     # What the user does.
 
     def toggle(self) -> None:
         """Run, or hold a run; prepare first where that is needed."""
-        if self._can_pause():
+        if self._engine is not None and self._can_pause():
             self._engine.pause()
         else:
             self._with_engine(lambda engine: engine.run())
@@ -87,23 +101,27 @@ class AgglomerateTab(AgglomerateForm):
     def _on_many(self) -> None:
         self._with_engine(lambda engine: engine.step(self.n_steps.value()))
 
+    def _on_reset(self) -> None:
+        if self._engine is not None:
+            self._engine.reset()
+
     def _on_to_threshold(self) -> None:
         self._with_engine(lambda engine: engine.run_to_threshold())
 
-    def _with_engine(self, work: Any) -> None:
+    def _with_engine(self, work: Callable[[Engine], object]) -> None:
         """Do something now if that can be done, or once all is prepared; a key may come at any time."""
         if self._engine is None:
-            self._workspace.prepare(and_then=work)
+            self._workspace.preparation.prepare(and_then=work)
         elif self._is_free():
             work(self._engine)
 
     def _on_prepare(self) -> None:
-        if self._engine is None or not self._engine.snapshot.steps or self._confirmed():
-            self._workspace.prepare()
+        n_steps = 0 if self._engine is None else len(self._engine.snapshot.steps)
+        if not n_steps or self._confirmed(n_steps):
+            self._workspace.preparation.prepare()
 
-    def _confirmed(self) -> bool:
+    def _confirmed(self, n_steps: int) -> bool:
         """Ask before decisions are put aside."""
-        n_steps = len(self._engine.snapshot.steps)
         answer = QMessageBox.question(
             self,
             "Prepare again",
@@ -122,14 +140,9 @@ class AgglomerateTab(AgglomerateForm):
 
     # What is shown.
 
-    def _on_engine_changed(self) -> None:
-        self._engine = self._workspace.engine
+    def _on_run_changed(self) -> None:
         engine = self._engine
         if engine is not None:
-            engine.advanced.connect(self._show)
-            engine.drawn.connect(self._on_drawn)
-            engine.finished.connect(self._on_finished)
-            engine.threshold_changed.connect(self._show_threshold)
             engine.set_speed(self.speed.value() or None)
             first = engine.snapshot
             self.energy.start(first.energy)
@@ -145,18 +158,18 @@ class AgglomerateTab(AgglomerateForm):
         self.live.setVisible(is_again)
         self.prepare.setText("Prepare again" if is_again else "Prepare")
         self.prepare.setVisible(not is_again or self._workspace.is_stale)
-        self.show_layer.setVisible(is_again and self._workspace.segmentation_layer is None)
+        self.show_layer.setVisible(is_again and self._canvas.segmentation.layer is None)
         self.command.refresh()
         if is_again and self._workspace.is_stale:
             self.state.setText(
                 "Other data, another model or policy was chosen; this run goes on with the old."
             )
         if not is_again:
-            self.state.setText(WAITING if self._workspace.is_busy else UNPREPARED)
+            self.state.setText(WAITING if self._workspace.preparation.is_busy else UNPREPARED)
 
-    def _on_preparing(self, stage: str, share: float) -> None:
+    def _on_progress(self, progress: Progress) -> None:
         if self._engine is None:
-            self.state.setText(WAITING if stage else UNPREPARED)
+            self.state.setText(WAITING if progress.stage else UNPREPARED)
         self._enable()
 
     def _show(self, snapshot: Snapshot) -> None:
@@ -195,23 +208,25 @@ class AgglomerateTab(AgglomerateForm):
     def _show_state(self, snapshot: Snapshot) -> None:
         """Say whether a run goes on."""
         if snapshot.is_running:
-            self.state.setText(AGAIN if snapshot.last_command in (GO_ON, REDO) else "Running.")
-        elif snapshot.last_command == GO_ON or self.state.text() == AGAIN:
+            self.state.setText(AGAIN if isinstance(snapshot.last_command, REPEATING) else "Running.")
+        elif isinstance(snapshot.last_command, Resume) or self.state.text() == AGAIN:
             self.state.setText(f"Ready: {len(snapshot.steps):,} decisions stand again.")
-        elif self.state.text() == "Running." or snapshot.last_command == "pause":
+        elif self.state.text() == "Running." or isinstance(snapshot.last_command, Pause):
             self.state.setText("Paused.")
 
-    def _on_finished(self, reason: str) -> None:
+    def _on_finished(self, end: RunEnd) -> None:
         """Say why a run ended, and what to do when it did nothing."""
+        if self._engine is None:
+            return
         snapshot = self._engine.snapshot
         score = number(snapshot.next_score)
-        if reason == "nothing left":
+        if end is RunEnd.NOTHING_LEFT:
             self.state.setText("Done: nothing is left to merge.")
         else:
             self.state.setText(f"Done: the next score, {score}, is not below the threshold.")
         if not snapshot.steps:
             threshold = number(self._engine.threshold)
-            self._workspace.say(
+            self._workspace.messages.say(
                 f"No merge was made: the best score is {score}, the threshold {threshold}. "
                 "Drag the line in the histogram to the right, or take single steps.",
                 "warning",
@@ -228,22 +243,23 @@ class AgglomerateTab(AgglomerateForm):
     def _is_free(self) -> bool:
         """Tell whether nothing is being prepared, and no decisions are being made again."""
         is_running = self._engine is not None and self._engine.snapshot.is_running
-        return not self._workspace.is_busy and (not is_running or self._can_pause())
+        return not self._workspace.preparation.is_busy and (not is_running or self._can_pause())
 
     def _can_pause(self) -> bool:
         """Tell whether a run goes on; decisions that are made again cannot be held."""
-        snapshot = self._engine.snapshot if self._engine is not None else None
-        return snapshot is not None and snapshot.is_running and snapshot.last_command not in (GO_ON, REDO)
+        snapshot = self._workspace.run.snapshot
+        is_running = snapshot is not None and snapshot.is_running
+        return is_running and not isinstance(snapshot.last_command, REPEATING)
 
     def _enable(self) -> None:
         """Offer only what can be done now."""
-        snapshot = self._engine.snapshot if self._engine is not None else None
+        snapshot = self._workspace.run.snapshot
         is_running = snapshot is not None and snapshot.is_running
         is_free = self._is_free()
         for widget in (self.prepare, self.to_threshold, self.step, self.many):
             widget.setEnabled(is_free)
         self.run.setEnabled(is_free or self._can_pause())
-        self.run.setText(f"{'Pause' if is_running else 'Run'}  [{RUN_KEY}]")
+        self.run.setText(f"{'Pause' if is_running else 'Run'}  [{RUN_KEYS[0]}]")
         self.undo.setEnabled(bool(snapshot and snapshot.steps))
         self.reset.setEnabled(bool(snapshot and snapshot.steps))
         self.redo.setEnabled(bool(snapshot and snapshot.n_undone))
@@ -251,10 +267,10 @@ class AgglomerateTab(AgglomerateForm):
 
     def _follow(self, snapshot: Snapshot) -> None:
         """Fly to the last merge, not too often."""
-        is_new = snapshot.last_command in ("run", "step", "run to threshold") and bool(snapshot.steps)
+        is_new = isinstance(snapshot.last_command, FORWARD) and bool(snapshot.steps)
         now = time.monotonic()
         is_time = not snapshot.is_running or now - self._followed_at >= FOLLOW_SECONDS
-        if self.follow.isChecked() and is_new and is_time:
+        if self._engine is not None and self.follow.isChecked() and is_new and is_time:
             self._followed_at = now
             action = snapshot.steps[-1].action_index
-            self._workspace.fly_to(self._engine.agglomerator.actions.centroid[action])
+            self._canvas.camera.fly_to(self._engine.tables.actions.centroid[action])

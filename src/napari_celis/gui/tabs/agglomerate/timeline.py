@@ -6,7 +6,7 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QLabel, QSlider, QVBoxLayout, QWidget
 
 from napari_celis.gui.qt.widgets import button, heading, row
-from napari_celis.gui.session.snapshot import Snapshot
+from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
 
 
@@ -34,13 +34,13 @@ class Timeline(QWidget):
         layout.addLayout(row(heading("Timeline"), self.place, stretch=(1, 0)))
         layout.addWidget(self.slider)
         layout.addLayout(row(self.go_back, self.latest, stretch=(1, 1)))
-        workspace.engine_changed.connect(self._on_engine_changed)
-        workspace.preview_changed.connect(self._on_preview_changed)
-        self._on_engine_changed()
+        workspace.run.changed.connect(self._on_run_changed)
+        workspace.preview.changed.connect(self._on_preview_changed)
+        self._on_run_changed()
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Follow the run, unless the user looks at an earlier state."""
-        n_steps, preview = len(snapshot.steps), self._workspace.preview_step
+        n_steps, preview = len(snapshot.steps), self._workspace.preview.step
         self.slider.blockSignals(True)
         self.slider.setRange(0, n_steps)
         self.slider.setPageStep(max(1, n_steps // 20))
@@ -49,8 +49,8 @@ class Timeline(QWidget):
         self.slider.blockSignals(False)
         self._describe()
 
-    def _on_engine_changed(self) -> None:
-        engine = self._workspace.engine
+    def _on_run_changed(self) -> None:
+        engine = self._workspace.run.engine
         if engine is None:
             self.slider.setRange(0, 0)
             self._describe()
@@ -59,7 +59,7 @@ class Timeline(QWidget):
 
     def _on_preview_changed(self) -> None:
         """Follow when another part of the panel shows an earlier state, or leaves it."""
-        preview = self._workspace.preview_step
+        preview = self._workspace.preview.step
         self.slider.blockSignals(True)
         self.slider.setValue(self.slider.maximum() if preview is None else preview)
         self.slider.blockSignals(False)
@@ -68,19 +68,19 @@ class Timeline(QWidget):
 
     def _on_moved(self, value: int) -> None:
         is_latest = value >= self.slider.maximum()
-        self._workspace.show_step(None if is_latest else value)
+        self._workspace.preview.show(None if is_latest else value)
 
     def _on_go_back(self) -> None:
-        n_steps = self._workspace.preview_step
-        if n_steps is not None:
-            self._workspace.engine.go_back(n_steps)
+        n_steps, engine = self._workspace.preview.step, self._workspace.run.engine
+        if n_steps is not None and engine is not None:
+            engine.go_back(n_steps)
 
     def _on_latest(self) -> None:
-        self._workspace.show_step(None)
+        self._workspace.preview.show(None)
 
     def _describe(self) -> None:
         """Say which step is shown, and offer what can be done."""
-        preview, last = self._workspace.preview_step, self.slider.maximum()
+        preview, last = self._workspace.preview.step, self.slider.maximum()
         is_preview = preview is not None
         self.place.setText(f"preview of {preview:,} of {last:,}" if is_preview else f"{last:,} decisions")
         self.slider.setEnabled(last > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qtpy.QtWidgets import QComboBox, QFileDialog, QInputDialog, QSizePolicy, QWidget
 
 from napari_celis.core.errors import AmbiguousDatasetError, CelisError
-from napari_celis.gui.session.chosen_data import may_be_affinities
+from napari_celis.gui.session.data_selection import may_be_affinities
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.affinities import list_affinities, open_affinities
 from napari_celis.io.targets import split_target
@@ -32,7 +32,9 @@ class AffinitiesChoice(QComboBox):
     def refresh(self) -> None:
         """List what there is, and show what is chosen."""
         workspace = self._workspace
-        chosen = workspace.affinities_layer or (workspace.affinities_file and workspace.affinities_file.name)
+        chosen = workspace.data.affinities_layer or (
+            workspace.data.affinities_file and workspace.data.affinities_file.name
+        )
         layers = [layer for layer in reversed(workspace.viewer.layers) if may_be_affinities(layer)]
         if isinstance(chosen, str) and chosen not in self._targets:
             self._targets.append(chosen)
@@ -54,7 +56,7 @@ class AffinitiesChoice(QComboBox):
         """Use affinities in a file; ask which where it holds several, and say what is wrong with it."""
         workspace = self._workspace
         try:
-            workspace.use_affinities_file(open_affinities(target))
+            workspace.data.use_affinities_file(open_affinities(target))
         except AmbiguousDatasetError:
             names = list_affinities(target)
             name, is_chosen = QInputDialog.getItem(
@@ -64,12 +66,12 @@ class AffinitiesChoice(QComboBox):
                 self.choose_target(name)
         except CelisError as error:
             self.refresh()
-            workspace.say(str(error))
+            workspace.messages.say(str(error))
 
     def _on_activated(self, index: int) -> None:
         chosen = self.itemData(index)
         if chosen is None:
-            self._workspace.use_affinities_file(None)
+            self._workspace.data.use_affinities_file(None)
         elif chosen == FROM_FILE:
             self._ask(QFileDialog.getOpenFileName(self, "Choose affinities")[0])
         elif chosen == FROM_FOLDER:
@@ -77,7 +79,7 @@ class AffinitiesChoice(QComboBox):
         elif isinstance(chosen, str):
             self.choose_target(chosen)
         else:
-            self._workspace.choose("affinities", chosen)
+            self._workspace.data.choose("affinities", chosen)
 
     def _ask(self, path: str) -> None:
         """Use what a dialog returned, if anything."""

@@ -23,8 +23,10 @@ from napari_celis.core.volume import format_shape
 from napari_celis.gui.layers.opening import has_volumes, open_layers
 from napari_celis.gui.layers.samples import phantom_layers, phantom_model
 from napari_celis.gui.qt.numbers import signed
+from napari_celis.gui.qt.progress import Progress
 from napari_celis.gui.qt.widgets import CommandLine, Figures, button, heading, row, wrapped
-from napari_celis.gui.session.chosen_data import ROLES, may_be_volume
+from napari_celis.gui.session.command_line import agglomerate_command
+from napari_celis.gui.session.data_selection import ROLES, VolumeRole, may_be_volume
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.data.affinities_choice import AffinitiesChoice
 from napari_celis.io.samples import bundled_models
@@ -69,11 +71,11 @@ class DataTab(QWidget):
         self.policy = QComboBox()
         self.policy.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.policy.setToolTip("What orders merges. Each has a threshold of its own.")
-        self.policy.activated.connect(lambda index: workspace.use_policy(self.policy.itemData(index)))
+        self.policy.activated.connect(lambda index: workspace.data.use_policy(self.policy.itemData(index)))
         self.policy_label = QLabel("Policy")
         self.any_size = QCheckBox("Use the model anyway")
         self.any_size.setToolTip("Go on although the model was trained on voxels of another size.")
-        self.any_size.toggled.connect(workspace.allow_any_voxel_size)
+        self.any_size.toggled.connect(workspace.data.allow_any_voxel_size)
         self.open = button("Open files…", self._on_open, "Open volumes; dropping them here works too.")
         self.open_folder = button(
             "Open folder…",
@@ -83,25 +85,25 @@ class DataTab(QWidget):
         self.sample = button("Load sample", self._on_sample, "Open the small phantom that comes with CELIS.")
         self.make = button(
             "Make supervoxels",
-            workspace.make_supervoxels,
+            workspace.preparation.make_supervoxels,
             "Cut the volume into supervoxels: affinities, watershed.",
         )
         self.figures = Figures(FIGURES)
         self.model_figures = Figures(MODEL_FIGURES)
         self.attribution = wrapped()
-        self.command = CommandLine(workspace.command)
+        self.command = CommandLine(lambda: agglomerate_command(workspace))
         self._lay_out()
-        workspace.data_changed.connect(self.refresh)
-        workspace.engine_changed.connect(self.refresh)
-        workspace.preparing.connect(self._on_preparing)
+        workspace.data.changed.connect(self.refresh)
+        workspace.run.changed.connect(self.refresh)
+        workspace.preparation.progressed.connect(self._on_progress)
         self.refresh()
-        workspace.check()
+        workspace.data.check()
 
-    def _layer_combo(self, role: str) -> QComboBox:
+    def _layer_combo(self, role: VolumeRole) -> QComboBox:
         combo = QComboBox()
         combo.setToolTip(TIPS[role])
         combo.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        combo.activated.connect(lambda index: self._workspace.choose(role, combo.itemData(index)))
+        combo.activated.connect(lambda index: self._workspace.data.choose(role, combo.itemData(index)))
         return combo
 
     def _lay_out(self) -> None:
@@ -136,12 +138,12 @@ class DataTab(QWidget):
         self._fill_models()
         self._show_figures()
         self._show_model()
-        self.make.setEnabled(self._has_data() and not self._workspace.is_busy)
+        self.make.setEnabled(self._workspace.data.has_volume and not self._workspace.preparation.is_busy)
         self.command.refresh()
 
-    def _fill(self, combo: QComboBox, role: str) -> None:
+    def _fill(self, combo: QComboBox, role: VolumeRole) -> None:
         """List the layers of the fitting kind first; others can be chosen too, to be told what is wrong."""
-        chosen = getattr(self._workspace, f"{role}_layer")
+        chosen = self._workspace.data.layer(role)
         fitting = Image if role == "image" else Labels
         layers = [layer for layer in reversed(self._workspace.viewer.layers) if may_be_volume(layer)]
         layers.sort(key=lambda layer: not isinstance(layer, fitting))
@@ -152,29 +154,29 @@ class DataTab(QWidget):
         combo.setCurrentIndex(1 + layers.index(chosen) if chosen in layers else 0)
 
     def _fill_models(self) -> None:
-        path, loading = self._workspace.model_path, self._workspace.loading_path
+        path, loading = self._workspace.data.model_path, self._workspace.data.loading_path
         path = loading or path
         models = _bundled()
         if path is not None and path not in models.values():
             models[path.name] = path
-        if path is None and self._workspace.model is not None:
+        if path is None and self._workspace.data.model is not None:
             models["in memory"] = Path()
         self.model.clear()
         self.model.addItem(NONE, None)
         for name, file in models.items():
             self.model.addItem(f"{name} (loading …)" if file == loading else name, file)
         self.model.addItem(FROM_FILE, FROM_FILE)
-        is_chosen = self._workspace.model is not None or loading is not None
+        is_chosen = self._workspace.data.model is not None or loading is not None
         self.model.setCurrentIndex(1 + list(models.values()).index(path or Path()) if is_chosen else 0)
 
     def _fill_policies(self) -> None:
         """Offer the policies of the model where there is a choice."""
-        model = self._workspace.model
+        model = self._workspace.data.model
         names = () if model is None else model.policies
         self.policy.clear()
         for name in names:
             self.policy.addItem(POLICIES[name], name)
-        self.policy.setCurrentIndex(self.policy.findData(self._workspace.policy))
+        self.policy.setCurrentIndex(self.policy.findData(self._workspace.data.policy))
         for widget in (self.policy_label, self.policy):
             widget.setVisible(len(names) > 1)
 
@@ -185,10 +187,10 @@ class DataTab(QWidget):
         self.figures.show_value("Voxel size", _size_nm(choice.voxel_size_nm) if choice else NONE)
         self.figures.show_value("Affinities", _affinities_figure(choice) if choice else NONE)
         try:
-            counted = workspace.counted()
+            counted = workspace.data.counted()
         except CelisError:
             counted = None
-        is_absent = workspace.supervoxels_layer is None
+        is_absent = workspace.data.supervoxels_layer is None
         waiting = "made when needed" if is_absent and choice else NONE
         self.figures.show_value("Supervoxels", f"{counted.supervoxels.n:,}" if counted else waiting)
         self.figures.show_value("Possible merges", f"{counted.n_actions:,}" if counted else NONE)
@@ -196,7 +198,7 @@ class DataTab(QWidget):
     def _choice(self) -> Choice | None:
         """Return what is chosen, if that is something and each of it can be used."""
         try:
-            choice = self._workspace.chosen()
+            choice = self._workspace.data.choice()
             if choice.affinities is not None:
                 choice.affinities.check()
         except CelisError:
@@ -204,7 +206,7 @@ class DataTab(QWidget):
         return choice if choice.extents else None
 
     def _show_model(self) -> None:
-        model = self._workspace.model
+        model = self._workspace.data.model
         self.model_figures.setVisible(model is not None)
         self.attribution.setVisible(bool(model and model.attribution))
         self.any_size.setVisible(self.any_size.isChecked() or self._has_other_voxel_size())
@@ -215,24 +217,21 @@ class DataTab(QWidget):
         self.model_figures.show_value(
             "Descriptors", f"{len(model.specs)} kind{'s' * (len(model.specs) != 1)}"
         )
-        self.model_figures.show_value("Threshold", signed(model.thresholds[self._workspace.policy]))
+        self.model_figures.show_value("Threshold", signed(model.thresholds[self._workspace.data.policy]))
         self.attribution.setText(model.attribution)
 
     def _has_other_voxel_size(self) -> bool:
         """Tell whether the model is what is wrong."""
         try:
-            check(self._workspace.chosen())
+            check(self._workspace.data.choice())
         except ModelError:
             return True
         except CelisError:
             return False
         return False
 
-    def _on_preparing(self, stage: str, share: float) -> None:
-        self.make.setEnabled(not stage and self._has_data())
-
-    def _has_data(self) -> bool:
-        return self._workspace.image_layer is not None or self._workspace.has_affinities
+    def _on_progress(self, progress: Progress) -> None:
+        self.make.setEnabled(not progress.stage and self._workspace.data.has_volume)
 
     # What is chosen.
 
@@ -245,9 +244,9 @@ class DataTab(QWidget):
                 return
             chosen = Path(path)
         if chosen is None:
-            self._workspace.use_model(None)
-        elif chosen != Path() and chosen != self._workspace.model_path:
-            self._workspace.choose_model(chosen)
+            self._workspace.data.use_model(None)
+        elif chosen != Path() and chosen != self._workspace.data.model_path:
+            self._workspace.preparation.load_model(chosen)
         self.refresh()
 
     def _on_open(self) -> None:
@@ -265,24 +264,24 @@ class DataTab(QWidget):
             if settings["name"] not in layers:
                 layers.append(Layer.create(data, settings, kind))
         # Its parts belong together; what a run is about stays chosen.
-        if workspace.engine is None:
+        if workspace.run.engine is None:
             for role in ROLES:
-                workspace.choose(role, layers[f"phantom {role}"])
+                workspace.data.choose(role, layers[f"phantom {role}"])
         workspace.viewer.reset_view()
-        if workspace.model is None and model is not None:
-            workspace.choose_model(model)
+        if workspace.data.model is None and model is not None:
+            workspace.preparation.load_model(model)
 
     def open_files(self, paths: Iterable[str]) -> None:
         """Open volumes as layers; a model file is chosen, and what cannot be opened is said."""
         for path in paths:
             if path.endswith(".safetensors"):
-                self._workspace.choose_model(path)
+                self._workspace.preparation.load_model(path)
                 continue
             try:
                 found = self.affinities.offer(path)
                 layers = open_layers(path) if has_volumes(path) or not found else []
             except CelisError as error:
-                self._workspace.say(str(error))
+                self._workspace.messages.say(str(error))
                 continue
             for layer in layers:
                 self._workspace.viewer.add_layer(Layer.create(*layer))

@@ -20,13 +20,14 @@ from qtpy.QtWidgets import (
 )
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import REDO_TIP
-from napari_celis.gui.canvas.picking import MODE, Pointing
+from napari_celis.gui.canvas.picking import POINT
 from napari_celis.gui.qt.compact_table import CompactTable
 from napari_celis.gui.qt.widgets import button, row, wrapped
-from napari_celis.gui.session.deciding import Deciding
-from napari_celis.gui.session.looking import REFRESH_MS
+from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.decisions.decision_inspector import DecisionInspector
 from napari_celis.gui.tabs.decisions.decision_table import (
     ENERGY_CHANGE,
     NARROWEST,
@@ -38,7 +39,6 @@ from napari_celis.gui.tabs.decisions.decision_table import (
     DecisionTable,
 )
 from napari_celis.gui.tabs.decisions.history_tab import HistoryTab
-from napari_celis.gui.tabs.decisions.inspector import Inspector
 
 EMPTY = (
     "There are no merges to decide about yet. Choose an image and a model on the tab Data, then press "
@@ -58,12 +58,12 @@ class DecisionsTab(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
-        self.pointing = Pointing.of(workspace)
-        self.deciding = Deciding.of(workspace)
+        self.canvas = Canvas.of(workspace)
+        self.decisions = workspace.decisions
         self.table = DecisionTable(self)
         self.view = CompactTable()
         self.history = HistoryTab(workspace)
-        self.inspector = Inspector(workspace)
+        self.inspector = DecisionInspector(workspace)
         self._parts: dict[str, np.ndarray] = {}
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -73,15 +73,15 @@ class DecisionsTab(QWidget):
         self._set_up_view()
         self._lay_out()
         self._connect()
-        self._on_engine()
+        self._on_run()
 
     def _make_controls(self) -> None:
-        deciding = self.deciding
+        decisions = self.decisions
         self.toggle = QCheckBox("Point and click")
         self.toggle.setToolTip("Clicks in the canvas select segments and single keys decide.")
-        self.undo = button("Undo", deciding.undo, "Take the last decision back.", "U")
-        self.redo = button("Redo", deciding.redo, REDO_TIP, "Y")
-        self.next = button("Next", deciding.next_doubtful, "Go to the next doubtful merge.", "N")
+        self.undo = button("Undo", decisions.undo, "Take the last decision back.", "U")
+        self.redo = button("Redo", decisions.redo, REDO_TIP, "Y")
+        self.next = button("Next", decisions.next_uncertain, "Go to the next doubtful merge.", "N")
         self.state = QComboBox()
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
             self.state.addItem(text, state)
@@ -108,7 +108,7 @@ class DecisionsTab(QWidget):
         self.view.sortByColumn(0, Qt.SortOrder.AscendingOrder)
         self.view.horizontalHeader().setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.view.horizontalHeader().customContextMenuRequested.connect(self._on_header_menu)
-        self.pointing.keys.watch(self.view, self.history.view)
+        self.canvas.keys.watch(self.view, self.history.view)
         self._fit_columns()
 
     def _lay_out(self) -> None:
@@ -132,17 +132,19 @@ class DecisionsTab(QWidget):
 
     def _connect(self) -> None:
         workspace = self.workspace
-        self.toggle.toggled.connect(self.pointing.switch)
-        workspace.mode_changed.connect(self._on_mode)
-        self._on_mode(workspace.mode)
+        self.toggle.toggled.connect(self.canvas.picker.switch)
+        self.canvas.mouse_mode.changed.connect(self._on_mode)
+        self._on_mode(self.canvas.mouse_mode.current)
         self.state.currentIndexChanged.connect(self._on_filter)
         self.find.textChanged.connect(self._on_filter)
         self.smallest.valueChanged.connect(self._on_filter)
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
         self.view.clicked.connect(self._on_clicked)
         self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
-        self.deciding.changed.connect(self._follow)
-        workspace.engine_changed.connect(self._on_engine)
+        self.decisions.changed.connect(self._follow)
+        workspace.run.changed.connect(self._on_run)
+        workspace.run.advanced.connect(self._on_advanced)
+        workspace.run.threshold_changed.connect(self._on_advanced)
         workspace.viewer.events.theme.connect(self._on_theme)
         workspace.closing.connect(lambda: workspace.viewer.events.theme.disconnect(self._on_theme))
         self._on_theme()
@@ -152,13 +154,13 @@ class DecisionsTab(QWidget):
 
     def refresh(self) -> None:
         """Show the candidates of the latest snapshot, keeping the order and the selected row."""
-        engine = self.workspace.engine
-        if engine is None:
+        engine, queue = self.workspace.run.engine, self.decisions.queue
+        if engine is None or queue is None:
             self.table.show(None)
         elif self.isVisible():
-            with_sum = self.workspace.run_policy == "learned"
+            with_sum = self.workspace.run.policy == "learned"
             engine.ask(lambda a: parts_of_all(a, with_sum=with_sum), self._on_parts, key="parts of all")
-            self.deciding.all_actions.look_ahead(self._on_ready)
+            queue.compute_ahead(self._on_ready)
         has_rows = engine is not None
         for widget in (self.next, self.undo, self.redo, self.state, self.find, self.smallest):
             widget.setEnabled(has_rows)
@@ -166,16 +168,18 @@ class DecisionsTab(QWidget):
             widget.setVisible(has_rows)
         self.empty.setVisible(not has_rows)
 
-    def arrays(self) -> DecisionArrays:
-        """Collect the numbers of all actions."""
-        agglomerator, snapshot = self.workspace.engine.agglomerator, self.workspace.engine.snapshot
-        table, ids = agglomerator.actions, agglomerator.supervoxels.ids
-        candidates, queue = self.deciding.candidates(), self.deciding.queue()
+    def arrays(self) -> DecisionArrays | None:
+        """Collect the numbers of all actions; None without an engine."""
+        engine, candidates = self.workspace.run.engine, self.decisions.candidates()
+        if engine is None or candidates is None:
+            return None
+        table, ids = engine.tables.actions, engine.tables.supervoxels.ids
+        queue = self.decisions.open_actions()
         rank = np.full(len(table), NO_RANK, dtype=np.int64)
         rank[queue] = np.arange(1, len(queue) + 1)
         return DecisionArrays(
             rank=rank,
-            score=snapshot.scores,
+            score=engine.snapshot.scores,
             area=table.area,
             smaller=candidates.smaller,
             larger=candidates.larger,
@@ -187,11 +191,11 @@ class DecisionsTab(QWidget):
 
     def _show_arrays(self) -> None:
         n_before = self.table.columnCount()
-        place = self.view.verticalScrollBar().value()
+        position = self.view.verticalScrollBar().value()
         self.table.show(self.arrays())
         if self.table.columnCount() != n_before:
             self._fit_columns()
-        self.view.verticalScrollBar().setValue(place)
+        self.view.verticalScrollBar().setValue(position)
         self._follow()
 
     def _on_parts(self, parts: dict[str, np.ndarray]) -> None:
@@ -200,7 +204,7 @@ class DecisionsTab(QWidget):
 
     def _on_ready(self) -> None:
         """Show what the engine's thread has described and ordered."""
-        if self.workspace.engine is not None and self.isVisible():
+        if self.workspace.run.engine is not None and self.isVisible():
             self._show_arrays()
             self._count_rows()
 
@@ -231,7 +235,7 @@ class DecisionsTab(QWidget):
     def _count_rows(self) -> None:
         n_rows = self.table.rowCount()
         n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
-        n_queue = 0 if self.workspace.engine is None else len(self.deciding.queue())
+        n_queue = len(self.decisions.open_actions())
         self.count.setText(f"{n_rows:,} of {n_all:,} merges shown · {n_queue:,} left to decide")
 
     # What the user does, and what happens elsewhere.
@@ -250,18 +254,18 @@ class DecisionsTab(QWidget):
 
     def _on_row(self, index: Any, before: Any = None) -> None:
         action = self.table.action_at(index.row())
-        if action >= 0 and action != self.deciding.action:
-            self.deciding.inspect(action)
+        if action >= 0 and action != self.decisions.pair.action:
+            self.decisions.inspect(action)
 
     def _on_clicked(self, index: Any) -> None:
         """Go back to what is looked at: its row is the current one, which does not change."""
-        self.deciding.inspect(self.table.action_at(index.row()))
+        self.decisions.inspect(self.table.action_at(index.row()))
 
     def _follow(self) -> None:
         """Select the row of the action that is looked at, without going there again."""
         if not self.isVisible():
             return
-        at = self.table.row_of(self.deciding.action) if self.deciding.action >= 0 else -1
+        at = self.table.row_of(self.decisions.pair.action) if self.decisions.pair.action >= 0 else -1
         selection = self.view.selectionModel()
         if at == self.view.currentIndex().row() and selection.hasSelection() == (at >= 0):
             return
@@ -281,14 +285,10 @@ class DecisionsTab(QWidget):
             table.show_theme(self.workspace.viewer.theme)
 
     def _on_mode(self, mode: str) -> None:
-        self.toggle.setChecked(mode == MODE)
+        self.toggle.setChecked(mode == POINT)
 
-    def _on_engine(self) -> None:
-        engine = self.workspace.engine
+    def _on_run(self) -> None:
         self._parts = {}
-        if engine is not None:
-            engine.advanced.connect(self._on_advanced)
-            engine.threshold_changed.connect(self._on_advanced)
         self.refresh()
 
     def _on_advanced(self, _: Any) -> None:

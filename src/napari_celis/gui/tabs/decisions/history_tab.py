@@ -14,8 +14,7 @@ from napari_celis.gui.qt.colours import readable
 from napari_celis.gui.qt.compact_table import MIDDLE, RIGHT, CompactTable
 from napari_celis.gui.qt.numbers import short_number, signed
 from napari_celis.gui.qt.widgets import button, row, wrapped
-from napari_celis.gui.session.deciding import Deciding
-from napari_celis.gui.session.looking import REFRESH_MS
+from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
 
 KINDS = {"greedy": "merge", "manual": "merge", "keep-apart": "keep apart", "cut": "cut"}
@@ -113,7 +112,7 @@ class HistoryTab(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
-        self.deciding = Deciding.of(workspace)
+        self.decisions = workspace.decisions
         self.table = HistoryTable(self)
         self.view = CompactTable()
         self.view.setModel(self.table)
@@ -136,8 +135,9 @@ class HistoryTab(QWidget):
         self._lay_out()
         self.who.currentIndexChanged.connect(self.refresh)
         self.view.selectionModel().selectionChanged.connect(self._on_selected)
-        workspace.engine_changed.connect(self._on_engine)
-        self._on_engine()
+        workspace.run.changed.connect(self.refresh)
+        workspace.run.advanced.connect(self._on_advanced)
+        self.refresh()
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
@@ -156,10 +156,10 @@ class HistoryTab(QWidget):
 
     def refresh(self) -> None:
         """Show the decisions of the latest snapshot; the selected one stays selected."""
-        snapshot = self.deciding.snapshot
+        snapshot = self.workspace.run.snapshot
         if not self.isVisible() and snapshot is not None:
             return
-        before, place = self.selected_step(), self.view.verticalScrollBar().value()
+        before, position = self.selected_step(), self.view.verticalScrollBar().value()
         steps = () if snapshot is None else snapshot.steps
         self.table.show(steps, self.who.currentData())
         n_mine = sum(step.kind != "greedy" for step in steps)
@@ -167,7 +167,7 @@ class HistoryTab(QWidget):
         self.empty.setVisible(not steps)
         self.view.setVisible(bool(steps))
         self._select_again(before)
-        self.view.verticalScrollBar().setValue(place)
+        self.view.verticalScrollBar().setValue(position)
         self._enable()
 
     def _select_again(self, step: Step | None) -> None:
@@ -185,15 +185,10 @@ class HistoryTab(QWidget):
     def _enable(self) -> None:
         step = self.selected_step()
         self.go_back.setEnabled(step is not None)
-        snapshot = self.deciding.snapshot
+        snapshot = self.workspace.run.snapshot
         is_merge = step is not None and step.kind in ("greedy", "manual")
         self.cut.setEnabled(is_merge and bool(snapshot.taken[step.action_index]))
-        self.present.setEnabled(self.workspace.preview_step is not None)
-
-    def _on_engine(self) -> None:
-        if self.workspace.engine is not None:
-            self.workspace.engine.advanced.connect(self._on_advanced)
-        self.refresh()
+        self.present.setEnabled(self.workspace.preview.step is not None)
 
     def _on_advanced(self, snapshot: Any) -> None:
         if self.isVisible() and not self._timer.isActive():
@@ -203,25 +198,25 @@ class HistoryTab(QWidget):
         """Show the segmentation as it was after the decision, at the place it is about."""
         step = self.selected_step()
         if step is not None:
-            self.workspace.show_step(step.index + 1)
-            self.deciding.inspect(step.action_index)
+            self.workspace.preview.show(step.index + 1)
+            self.decisions.inspect(step.action_index)
         self._enable()
 
     def _on_go_back(self) -> None:
         step = self.selected_step()
-        if step is not None:
-            self.workspace.engine.go_back(step.index + 1)
-            self.workspace.show_step(None)
+        if step is not None and self.workspace.run.engine is not None:
+            self.workspace.run.engine.go_back(step.index + 1)
+            self.workspace.preview.show(None)
 
     def _on_cut(self) -> None:
         step = self.selected_step()
         if step is not None:
             self._on_present()
-            self.deciding.plan_cut_of(step.action_index)
+            self.decisions.plan_cut_of(step.action_index)
 
     def _on_present(self) -> None:
         self.view.clearSelection()
-        self.workspace.show_step(None)
+        self.workspace.preview.show(None)
         self._enable()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802

@@ -11,7 +11,7 @@ from typing import Any
 from napari.layers import Layer
 
 from napari_celis.core.errors import CelisError
-from napari_celis.gui.session.volume_files import VolumeFile, file_of, volume_of
+from napari_celis.gui.layers.volume_files import VolumeFile, file_of, volume_of
 from napari_celis.io.failures import reading
 from napari_celis.io.parts import cropped
 

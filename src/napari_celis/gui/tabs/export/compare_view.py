@@ -12,13 +12,13 @@ from qtpy.QtCore import QCoreApplication, QEvent, QTimer
 from qtpy.QtWidgets import QFileDialog, QFormLayout, QScrollArea, QSpinBox, QVBoxLayout, QWidget
 
 from napari_celis.core.errors import CelisError
-from napari_celis.gui.canvas.keys import as_int
-from napari_celis.gui.layers.volume_layers import source_of
+from napari_celis.gui.layers.volume_files import VolumeFile, write_missing
+from napari_celis.gui.layers.volume_layers import is_live, source_of
 from napari_celis.gui.qt.narrow_combo import NarrowCombo
-from napari_celis.gui.qt.widgets import CommandLine, ProgressLine, button, may_replace, row, wrapped
-from napari_celis.gui.session.celis_process import CelisProcess, celis_command
-from napari_celis.gui.session.volume_files import VolumeFile, write_missing
-from napari_celis.gui.session.workers import Job
+from napari_celis.gui.qt.progress import Progress, ProgressLine
+from napari_celis.gui.qt.widgets import CommandLine, as_int, button, may_replace, row, wrapped
+from napari_celis.gui.session.background.celis_process import CelisProcess, celis_command
+from napari_celis.gui.session.background.job import Job
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export.compare_data import CompareOptions, half_files, read_results, whole_files
 from napari_celis.gui.tabs.export.compare_results import CompareResults
@@ -80,7 +80,7 @@ class CompareView(QWidget):
 
     def _connect(self) -> None:
         workspace, process = self._workspace, self.process
-        workspace.data_changed.connect(self.refresh)
+        workspace.data.changed.connect(self.refresh)
         workspace.closing.connect(self._end)
         for box in (self.train_image, self.train_truth):
             box.currentIndexChanged.connect(lambda: self._show_state())
@@ -89,16 +89,16 @@ class CompareView(QWidget):
         process.progressed.connect(self._on_progress)
         process.said.connect(self._on_said)
         process.finished.connect(self._on_finished)
-        process.failed.connect(workspace.say)
+        process.failed.connect(workspace.messages.say)
         process.ended.connect(self._show_state)
 
     # What is shown.
 
     def refresh(self) -> None:
         """Offer the layers that there are."""
-        judged = (self._workspace.image_layer, self._workspace.truth_layer)
+        judged = (self._workspace.data.image_layer, self._workspace.data.truth_layer)
         layers = [
-            layer for layer in self._workspace.viewer.layers if not _is_live(layer) and layer not in judged
+            layer for layer in self._workspace.viewer.layers if not is_live(layer) and layer not in judged
         ]
         images = [layer for layer in layers if isinstance(layer, Image)]
         labels = [layer for layer in layers if isinstance(layer, Labels)]
@@ -119,16 +119,16 @@ class CompareView(QWidget):
         for widget in (self.save_table, self.save_plot):
             widget.setEnabled(has_results and not self.is_busy)
         if not self.is_busy:
-            self.progress.show_progress("", 0.0)
+            self.progress.hide_progress()
         self.command.refresh()
 
     def _problem(self) -> str:
         """Tell what keeps a comparison from being made."""
         workspace = self._workspace
         for role, sentence in MISSING.items():
-            if getattr(workspace, f"{role}_layer") is None:
+            if workspace.data.layer(role) is None:
                 return sentence
-        if workspace.model_path is None:
+        if workspace.data.model_path is None:
             return NO_MODEL
         return NO_TRAIN_TRUTH if not self._uses_halves() and self._train_layers()["truth"] is None else ""
 
@@ -141,9 +141,11 @@ class CompareView(QWidget):
             volumes = {role: source_of(layer, role.upper()) for role, layer in self._layers().items()}
             for role, layer in self._train_layers().items():
                 volumes[f"train-{role}"] = source_of(layer, f"TRAIN_{role.upper()}")
-        model = self._workspace.model_path or "MODEL.safetensors"
+        model = self._workspace.data.model_path or "MODEL.safetensors"
         return celis_command(
-            CompareOptions(volumes, model, self.boundary.value(), self._workspace.any_voxel_size).arguments()
+            CompareOptions(
+                volumes, model, self.boundary.value(), self._workspace.data.any_voxel_size
+            ).arguments()
         )
 
     # What the user does.
@@ -153,15 +155,15 @@ class CompareView(QWidget):
         try:
             files = self._files(folder)
         except CelisError as error:
-            self._workspace.say(str(error))
+            self._workspace.messages.say(str(error))
             return
-        self._workspace.say("", "")
+        self._workspace.messages.clear()
         job = self._job = Job(lambda report: write_missing(files, report), "celis volumes", self)
         job.progressed.connect(self.progress.show_progress)
-        job.failed.connect(self._workspace.say)
+        job.failed.connect(self._workspace.messages.say)
         job.returned.connect(self._launch)
         job.ended.connect(self._on_job_ended)
-        self.progress.show_progress("starting", 0.0)
+        self.progress.show_progress(Progress("starting"))
         job.start()
         self._show_state()
 
@@ -170,19 +172,19 @@ class CompareView(QWidget):
         workspace = self._workspace
         options = CompareOptions(
             targets,
-            workspace.model_path,
+            workspace.data.model_path,
             self.boundary.value(),
-            workspace.any_voxel_size,
+            workspace.data.any_voxel_size,
             {"json": self._output("json"), "plot": self._output("png")},
         )
-        self.progress.show_progress("starting the process", 0.0)
+        self.progress.show_progress(Progress("starting the process"))
         self.process.start(options.arguments())
 
     def _on_cancel(self) -> None:
         if self._job is not None:
             self._job.cancel()
         self.process.stop()
-        self.progress.show_progress("cancelling", 0.0)
+        self.progress.show_progress(Progress("cancelling"))
 
     def _on_save_table(self) -> None:
         self._save("Table of the comparison", "comparison.json", "JSON (*.json)")
@@ -202,24 +204,24 @@ class CompareView(QWidget):
             with atomic_file(target) as temporary:
                 shutil.copyfile(self._output(suffix.lstrip(".")), temporary)
         except CelisError as error:
-            self._workspace.say(str(error))
+            self._workspace.messages.say(str(error))
 
     # What the process tells.
 
-    def _on_progress(self, title: str, share: float) -> None:
+    def _on_progress(self, progress: Progress) -> None:
         if self.process.is_running and not self.process.is_stopping:
-            self.progress.show_progress(title or "comparing", share)
+            self.progress.show_progress(progress)
 
     def _on_said(self, line: str) -> None:
         """Pass on which methods were left out, and why."""
         if "was left out" in line:
-            self._workspace.say(line, "warning")
+            self._workspace.messages.say(line, "warning")
 
     def _on_finished(self) -> None:
         try:
             self.results.show_results(read_results(self._output("json")))
         except CelisError as error:
-            self._workspace.say(str(error))
+            self._workspace.messages.say(str(error))
         else:
             # Once the new rows have their place.
             QTimer.singleShot(0, self._scroll_to_results)
@@ -247,10 +249,10 @@ class CompareView(QWidget):
 
     def _layers(self) -> dict[str, Layer | None]:
         workspace = self._workspace
-        layers = {"image": workspace.image_layer, "truth": workspace.truth_layer}
+        layers = {"image": workspace.data.image_layer, "truth": workspace.data.truth_layer}
         # Supervoxels of one volume only would make the two incomparable.
-        if self._uses_halves() and workspace.supervoxels_layer is not None:
-            layers["supervoxels"] = workspace.supervoxels_layer
+        if self._uses_halves() and workspace.data.supervoxels_layer is not None:
+            layers["supervoxels"] = workspace.data.supervoxels_layer
         return layers
 
     def _train_layers(self) -> dict[str, Layer | None]:
@@ -278,7 +280,3 @@ class CompareView(QWidget):
 
 def _named(layers: Iterable[Layer], name: str) -> Layer | None:
     return next((layer for layer in layers if layer.name == name), None)
-
-
-def _is_live(layer: Layer) -> bool:
-    return bool(layer.metadata.get("celis", {}).get("is_live", False))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFormLayout, QLabel, QSpinBox, QWidget
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Volume, format_shape
+from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.layers.volume_files import volume_of
 from napari_celis.gui.layers.volume_layers import layer_to_volume
 from napari_celis.gui.qt.narrow_combo import NarrowCombo
 from napari_celis.gui.qt.widgets import button, row, wrapped
-from napari_celis.gui.session.volume_files import volume_of
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export.export_jobs import Part
 from napari_celis.io.blocks import Kind
@@ -24,7 +27,8 @@ FORMATS = {
     "NumPy": ".npy",
     "Neuroglancer": ".precomputed",
 }
-ROLES: dict[str, Kind] = {
+ExportRole = Literal["segmentation", "image", "supervoxels", "truth"]
+ROLES: dict[ExportRole, Kind] = {
     "segmentation": "labels",
     "image": "image",
     "supervoxels": "labels",
@@ -32,19 +36,21 @@ ROLES: dict[str, Kind] = {
 }
 
 
-def export_volume(workspace: Workspace, role: str) -> Volume | None:
+def export_volume(workspace: Workspace, role: ExportRole) -> Volume | None:
     """Describe what a role stands for now; None if there is nothing.
 
     The segmentation is that of the latest snapshot, and stays as it is while a run goes on.
     """
     if role == "segmentation":
-        if workspace.engine is None:
+        engine = workspace.run.engine
+        if engine is None:
             return None
-        dense, ids = workspace.supervoxels.dense, workspace.engine.snapshot.segment_ids
+        dense, ids = engine.tables.supervoxels.dense, engine.snapshot.segment_ids
         # Where it lies is known also when all layers are gone.
-        like = layer_to_volume(dense, {**workspace.place, "name": role}, role)
+        placement = Canvas.of(workspace).segmentation.placement
+        like = layer_to_volume(dense, {**placement, "name": role}, role)
         return relabelled(dense, ids, like, role)
-    layer = getattr(workspace, f"{role}_layer")
+    layer = workspace.data.layer(role)
     return None if layer is None else volume_of(layer)
 
 
@@ -112,7 +118,7 @@ class ExportForm(QWidget):
         """Return the suffix of the chosen format."""
         return str(self.format.currentData())
 
-    def part(self, role: str | None = None) -> Part:
+    def part(self, role: ExportRole | None = None) -> Part:
         """Describe what to write; another role means the same part of another volume."""
         role = role or self.role.currentData()
         volume = None if role is None else export_volume(self._workspace, role)
@@ -129,7 +135,7 @@ class ExportForm(QWidget):
             low.setValue(0)
             high.setValue(size)
 
-    def _volume(self, role: str) -> Volume | None:
+    def _volume(self, role: ExportRole) -> Volume | None:
         try:
             return export_volume(self._workspace, role)
         except CelisError:

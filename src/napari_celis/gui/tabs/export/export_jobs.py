@@ -12,14 +12,14 @@ import numpy as np
 
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Triple, Volume
-from napari_celis.gui.session.geometry import Places, supervoxel_boxes
-from napari_celis.gui.session.workers import Report
+from napari_celis.gui.session.geometry import RunGeometry, supervoxel_boxes
 from napari_celis.io.atomic import atomic_file
 from napari_celis.io.blocks import Kind
 from napari_celis.io.meshes import segment_mesh, write_meshes
 from napari_celis.io.neuroglancer import LinkedVolume, write_link
 from napari_celis.io.parts import Range, at_level, cropped
 from napari_celis.io.volumes import write_volume
+from napari_celis.pipeline.stages import Report
 
 MESH_VOXELS = 64_000_000
 """Boxes of segments up to this size are meshed at full resolution."""
@@ -107,7 +107,7 @@ def write_surfaces(
     """
     report("measuring segments", 0.0)
     no_contacts = np.empty((0, 3))
-    places = Places(no_contacts, *supervoxel_boxes(supervoxels))
+    geometry = RunGeometry(no_contacts, *supervoxel_boxes(supervoxels))
     meshes = {}
     for place, segment in enumerate(segments):
         report(f"surface of segment {segment}", place / len(segments))
@@ -115,7 +115,7 @@ def write_surfaces(
         meshes[f"segment_{segment}"] = segment_mesh(
             supervoxels.dense,
             members,
-            places.box_of(members),
+            geometry.box_of(members),
             voxel_size=like.voxel_size_nm,
             offset=like.offset_nm,
             max_voxels=MESH_VOXELS,

@@ -11,11 +11,14 @@ from qtpy.QtWidgets import QFileDialog, QPushButton, QVBoxLayout, QWidget
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Triple, as_triple
+from napari_celis.gui.canvas.camera import camera_of
+from napari_celis.gui.layers.volume_files import volume_of
 from napari_celis.gui.layers.volume_layers import source_of
-from napari_celis.gui.qt.widgets import CommandLine, ProgressLine, button, heading, may_replace, row, wrapped
-from napari_celis.gui.session.celis_process import celis_command
-from napari_celis.gui.session.volume_files import volume_of
-from napari_celis.gui.session.workers import Job, Report
+from napari_celis.gui.qt.progress import Progress, ProgressLine
+from napari_celis.gui.qt.widgets import CommandLine, button, heading, may_replace, row, wrapped
+from napari_celis.gui.session.background.celis_process import celis_command
+from napari_celis.gui.session.background.job import Job
+from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export.compare_view import CompareView
 from napari_celis.gui.tabs.export.export_form import FORMATS, ExportForm
@@ -27,6 +30,7 @@ from napari_celis.gui.tabs.export.export_jobs import (
     write_surfaces,
 )
 from napari_celis.io.decisions import standing_merges, write_decision_log, write_merge_list
+from napari_celis.pipeline.stages import Report
 
 NO_SELECTION = "No segment is selected. Click one in the canvas first, then export its surface."
 BUSY = "An export is running already. Wait for it, or cancel it."
@@ -87,7 +91,7 @@ class ExportTab(QWidget):
             try:
                 on_click()
             except CelisError as error:
-                self._workspace.say(str(error))
+                self._workspace.messages.say(str(error))
 
         return button(text, press, tip)
 
@@ -106,7 +110,7 @@ class ExportTab(QWidget):
 
     def _connect(self) -> None:
         workspace = self._workspace
-        for signal in (workspace.data_changed, workspace.engine_changed, workspace.selection_changed):
+        for signal in (workspace.data.changed, workspace.run.changed, workspace.selection.changed):
             signal.connect(self.refresh)
         workspace.closing.connect(self._end)
         self.form.changed.connect(self.command.refresh)
@@ -115,7 +119,7 @@ class ExportTab(QWidget):
     def refresh(self) -> None:
         """Show what can be exported now."""
         self.form.refresh()
-        has_volume, has_run = self.form.role.count() > 0, self._workspace.engine is not None
+        has_volume, has_run = self.form.role.count() > 0, self._workspace.run.engine is not None
         for one in self._buttons:
             one.setEnabled(not self.is_busy)
         for one in (self.export, self.neuroglancer):
@@ -132,8 +136,8 @@ class ExportTab(QWidget):
         """Write the command that makes the same volume without a window."""
         workspace, role = self._workspace, self.form.role.currentData()
         if role in (None, "segmentation"):
-            return workspace.command(f"segmentation{self.form.suffix()}")
-        source = source_of(getattr(workspace, f"{role}_layer"), role.upper())
+            return agglomerate_command(workspace, f"segmentation{self.form.suffix()}")
+        source = source_of(workspace.data.layer(role), role.upper())
         return celis_command(["convert", source, f"{role}{self.form.suffix()}", "--kind", self.form.kind])
 
     # The buttons.
@@ -150,7 +154,7 @@ class ExportTab(QWidget):
     def _on_neuroglancer(self) -> None:
         name = self._ask_name("Page that opens neuroglancer", "neuroglancer.html", "Page (*.html)", ".html")
         top = self.form.role.currentData()
-        roles = ["image", top] if self._workspace.image_layer is not None and top != "image" else [top]
+        roles = ["image", top] if self._workspace.data.image_layer is not None and top != "image" else [top]
         if name and may_replace(self, name, (folder_beside(Path(name), role) for role in roles)):
             parts = [self.form.part(role) for role in roles]
             selected, position = self._selected(), self._position_nm()
@@ -158,8 +162,8 @@ class ExportTab(QWidget):
 
     def _on_merges(self) -> None:
         name = self._ask_name("Merge list", "merges.csv", "Table (*.csv);;JSON (*.json)", ".csv", ".json")
-        if name:
-            snapshot = self._workspace.engine.snapshot
+        snapshot = self._workspace.run.snapshot
+        if name and snapshot is not None:
 
             def work(report: Report) -> Path:
                 report("writing the merge list", 0.0)
@@ -169,8 +173,9 @@ class ExportTab(QWidget):
 
     def _on_log(self) -> None:
         name = self._ask_name("Decision log", "decisions.jsonl", "JSON lines (*.jsonl)", ".jsonl")
-        if name:
-            steps = self._workspace.engine.snapshot.steps
+        snapshot = self._workspace.run.snapshot
+        if name and snapshot is not None:
+            steps = snapshot.steps
 
             def work(report: Report) -> Path:
                 report("writing the decision log", 0.0)
@@ -181,12 +186,12 @@ class ExportTab(QWidget):
     def _on_meshes(self) -> None:
         segments = self._selected()
         if not segments:
-            self._workspace.say(NO_SELECTION, "warning")
+            self._workspace.messages.say(NO_SELECTION, "warning")
             return
         name = self._ask_name("Surfaces", "segments.obj", "OBJ (*.obj);;PLY (*.ply)", ".obj", ".ply")
-        if name:
-            workspace = self._workspace
-            supervoxels, ids = workspace.supervoxels, workspace.engine.snapshot.segment_ids
+        engine = self._workspace.run.engine
+        if name and engine is not None:
+            supervoxels, ids = engine.tables.supervoxels, engine.snapshot.segment_ids
             like = self.form.part("segmentation").volume
             self._run(lambda report: write_surfaces(supervoxels, ids, segments, like, Path(name), report))
 
@@ -199,7 +204,7 @@ class ExportTab(QWidget):
     def _on_cancel(self) -> None:
         if self._job is not None:
             self._job.cancel()
-            self.progress.show_progress("cancelling", 0.0)
+            self.progress.show_progress(Progress("cancelling"))
 
     # What they share.
 
@@ -219,27 +224,28 @@ class ExportTab(QWidget):
         """Write in the background; the tab says what came of it."""
         workspace = self._workspace
         if self.is_busy:
-            workspace.say(BUSY, "warning")
+            workspace.messages.say(BUSY, "warning")
             return
-        workspace.say("", "")
+        workspace.messages.clear()
         began = time.monotonic()
         job = self._job = Job(work, "celis export", self)
         job.progressed.connect(self.progress.show_progress)
         job.returned.connect(
             lambda path: self._say_done(f"Wrote {path} in {time.monotonic() - began:.1f} s.")
         )
-        job.failed.connect(workspace.say)
+        job.failed.connect(workspace.messages.say)
         job.cancelled.connect(lambda: self._say_done("Cancelled; nothing was written."))
         job.ended.connect(self._on_ended)
         self._say_done("")
-        self.progress.show_progress("starting", 0.0)
+        self.progress.show_progress(Progress("starting"))
         job.start()
         self.refresh()
 
     def _on_ended(self) -> None:
-        job, self._job = self._job, None
-        job.deleteLater()
-        self.progress.show_progress("", 1.0)
+        if self._job is not None:
+            self._job.deleteLater()
+        self._job = None
+        self.progress.hide_progress()
         self.refresh()
 
     def _say_done(self, text: str) -> None:
@@ -254,25 +260,27 @@ class ExportTab(QWidget):
     def _selected(self) -> tuple[int, ...]:
         """List the segments of the selected supervoxels."""
         workspace = self._workspace
-        if workspace.engine is None:
+        if workspace.run.engine is None:
             return ()
-        return tuple(dict.fromkeys(workspace.segment_of(supervoxel) for supervoxel in workspace.selected))
+        return tuple(
+            dict.fromkeys(
+                workspace.run.segment_of(supervoxel) for supervoxel in workspace.selection.supervoxels
+            )
+        )
 
     def _position_nm(self) -> Triple | None:
-        """Find the place in the middle of the view."""
+        """Find the position in the middle of the view."""
         viewer, workspace = self._workspace.viewer, self._workspace
-        layer = workspace.image_layer or workspace.supervoxels_layer
+        layer = workspace.data.image_layer or workspace.data.supervoxels_layer
         if layer is None:
             return None
         world = np.array(viewer.dims.point)
         shown = list(viewer.dims.displayed)
-        # Cameras moved in napari 0.9.
-        camera = viewer.scene.camera if hasattr(viewer, "scene") else viewer.camera
-        world[shown] = np.array(camera.center)[-len(shown) :]
+        world[shown] = np.array(camera_of(viewer).center)[-len(shown) :]
         voxel, volume = layer.world_to_data(world[-3:]), volume_of(layer)
         return as_triple(
-            offset + length * place
-            for offset, length, place in zip(volume.offset_nm, volume.voxel_size_nm, voxel, strict=True)
+            offset + length * index
+            for offset, length, index in zip(volume.offset_nm, volume.voxel_size_nm, voxel, strict=True)
         )
 
     def _end(self) -> None:

@@ -25,9 +25,9 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.lattice import Lattice
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.widgets import row, wrapped
+from napari_celis.gui.tabs.shape.centre_inspector import Answer
 from napari_celis.gui.tabs.shape.descriptor_view import DescriptorView
 from napari_celis.gui.tabs.shape.shape_actions import ActiveTable
-from napari_celis.gui.tabs.shape.shape_inspector import Answer
 from napari_celis.gui.tabs.shape.shape_layers import OVERLAYS
 from napari_celis.gui.tabs.shape.shape_lines import BOX_COLOURS
 from napari_celis.gui.tabs.shape.shape_player import LinePlayer

@@ -12,6 +12,8 @@ from napari.utils.colormaps.standardize_color import transform_color
 
 from napari_celis.core.inspect import CentreView
 from napari_celis.core.lattice import Lattice
+from napari_celis.gui.canvas.camera import camera_of
+from napari_celis.gui.layers.adding import add_unfocused
 from napari_celis.gui.tabs.shape.descriptor_view import PALETTE
 from napari_celis.gui.tabs.shape.shape_lines import BOX_COLOURS, Section, box_lines, pair_lines
 
@@ -33,11 +35,6 @@ OVERLAYS = {
 BOX_KEYS = set(BOX_COLOURS)
 LINE_PIXELS = 1.6
 """Thickness of lines on the screen."""
-
-
-def camera_of(viewer: Any) -> Any:
-    """Return the camera, which moved in napari 0.9."""
-    return viewer.scene.camera if hasattr(viewer, "scene") else viewer.camera
 
 
 def placed_like(layer: Layer, offset: Sequence[float], step: Sequence[float] = (1, 1, 1)) -> dict[str, Any]:
@@ -191,12 +188,10 @@ class ShapeLayers:
     def _add(self, layer: Layer) -> None:
         """Add a layer without making it the active one; lines lie above areas."""
         layers = self._viewer.layers
-        chosen, active = set(layers.selection), layers.selection.active
         above = [self._layers[name] for name in ORDER[ORDER.index(layer.name) + 1 :] if self._has(name)]
-        layers.insert(min([layers.index(other) for other in above], default=len(layers)), layer)
+        lowest = min([layers.index(other) for other in above], default=len(layers))
+        add_unfocused(self._viewer, layer, lowest)
         self._layers[layer.name] = layer
-        layers.selection = chosen
-        layers.selection.active = active
 
     def keys_of(self, layer: Layer) -> set[str]:
         """Tell which overlays a layer shows; none if it is not one of ours."""

@@ -13,11 +13,13 @@ from qtpy.QtWidgets import QWidget
 from napari_celis.core.descriptors import DescriptorSpec, IntTriple
 from napari_celis.core.errors import SpecError
 from napari_celis.core.lattice import Lattice
+from napari_celis.gui.canvas.camera import camera_of
+from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.shape.centre_inspector import Answer, CentreInspector, Request
 from napari_celis.gui.tabs.shape.shape_cursor import ShapeCursor
 from napari_celis.gui.tabs.shape.shape_form import ShapeForm
-from napari_celis.gui.tabs.shape.shape_inspector import Answer, Inspector, Request
-from napari_celis.gui.tabs.shape.shape_layers import ShapeLayers, camera_of
+from napari_celis.gui.tabs.shape.shape_layers import ShapeLayers
 
 MODE = "shape"
 HELP = "Click: show the descriptor of the nearest centre.  Drag: move the view.  Press Pick again to end."
@@ -39,6 +41,7 @@ class ShapeTab(ShapeForm):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
+        self.canvas = Canvas.of(workspace)
         self.lattice: Lattice | None = None
         self.centre: IntTriple | None = None
         self.answer: Answer | None = None
@@ -47,7 +50,7 @@ class ShapeTab(ShapeForm):
         self._hint = ""
         self._mode_before = ""
         self._source: tuple[Any, ...] = ()
-        self.inspector = Inspector(workspace, self)
+        self.inspector = CentreInspector(workspace, self)
         self.layers = ShapeLayers(workspace.viewer)
         self.cursor = ShapeCursor(workspace.viewer, self._layer, self.inspector.labels, self)
         self._redraw = QTimer(self)
@@ -72,11 +75,12 @@ class ShapeTab(ShapeForm):
     @property
     def pair(self) -> tuple[int, int] | None:
         """Ids of the two supervoxels whose merge is looked at."""
-        if self.workspace.engine is None:
+        supervoxels, selected = self.workspace.run.supervoxels, self.workspace.selection.supervoxels
+        if supervoxels is None:
             return self._own_pair
-        if len(self.workspace.selected) < 2:
+        if len(selected) < 2:
             return None
-        u, v = (int(self.workspace.supervoxels.ids[sv]) for sv in self.workspace.selected)
+        u, v = (int(supervoxels.ids[supervoxel]) for supervoxel in selected)
         return u, v
 
     def go_to(self, position: Sequence[float], *, with_view: bool = False) -> None:
@@ -92,7 +96,7 @@ class ShapeTab(ShapeForm):
         self.show_centre(self.centre)
         self.line.show_place(self.lattice, self.centre)
         if with_view:
-            self.workspace.fly_to(self.centre)
+            self.canvas.camera.fly_to(self.centre)
         self.look()
 
     def look(self) -> None:
@@ -107,10 +111,11 @@ class ShapeTab(ShapeForm):
 
     def _connect(self) -> None:
         workspace = self.workspace
-        workspace.data_changed.connect(self._on_data)
-        workspace.engine_changed.connect(self._on_engine)
-        workspace.selection_changed.connect(self._on_selection)
-        workspace.mode_changed.connect(self._on_mode)
+        workspace.data.changed.connect(self._on_data)
+        workspace.run.changed.connect(self._on_data)
+        workspace.run.advanced.connect(self._on_advanced)
+        workspace.selection.changed.connect(self._on_selection)
+        self.canvas.mouse_mode.changed.connect(self._on_mode)
         workspace.closing.connect(self._on_closing)
         self.inspector.specs_found.connect(self._on_specs)
         self.inspector.seen.connect(self._on_seen)
@@ -147,18 +152,17 @@ class ShapeTab(ShapeForm):
 
     def _layer(self) -> Any:
         """Return the layer that positions refer to."""
-        workspace = self.workspace
-        if workspace.engine is None:
-            return workspace.supervoxels_layer
-        return workspace.segmentation_layer or workspace.supervoxels_layer or workspace.image_layer
+        if self.workspace.run.engine is None:
+            return self.workspace.data.supervoxels_layer
+        return self.canvas.segmentation.reference_layer()
 
     # Data, model and run.
 
     def _on_data(self) -> None:
         """Begin again if other data was chosen; adding a layer of our own changes nothing."""
         workspace = self.workspace
-        layer = workspace.supervoxels_layer
-        source = (workspace.engine, workspace.model, layer, None if layer is None else layer.data)
+        layer = workspace.data.supervoxels_layer
+        source = (workspace.run.engine, workspace.data.model, layer, None if layer is None else layer.data)
         if self._source and all(new is old for new, old in zip(source, self._source, strict=True)):
             return
         self._source = source
@@ -171,11 +175,6 @@ class ShapeTab(ShapeForm):
     def _on_painted(self, event: Any) -> None:
         self.inspector.forget()
         self.look()
-
-    def _on_engine(self) -> None:
-        self._on_data()
-        if self.workspace.engine is not None:
-            self.workspace.engine.advanced.connect(self._on_advanced)
 
     def _on_advanced(self, snapshot: object) -> None:
         if self.isVisible() and not self._look_again.isActive():
@@ -215,12 +214,12 @@ class ShapeTab(ShapeForm):
     def _on_pick(self, is_on: bool) -> None:
         self.cursor.set_picking(is_on)
         if is_on:
-            self._mode_before = self.workspace.mode
-            self.workspace.set_mode(MODE)
-            self.workspace.set_help(HELP)
-        elif self.workspace.mode == MODE:
-            self.workspace.set_help("")
-            self.workspace.set_mode(self._mode_before)
+            self._mode_before = self.canvas.mouse_mode.current
+            self.canvas.mouse_mode.use(MODE)
+            self.canvas.mouse_mode.set_help(HELP)
+        elif self.canvas.mouse_mode.current == MODE:
+            self.canvas.mouse_mode.set_help("")
+            self.canvas.mouse_mode.use(self._mode_before)
 
     def _on_mode(self, mode: str) -> None:
         if mode != MODE:
@@ -239,12 +238,12 @@ class ShapeTab(ShapeForm):
 
     def _on_merge_chosen(self, pair: tuple[int, int] | None) -> None:
         """Look at the merge of two supervoxels, given by id; None looks at none."""
-        if self.workspace.engine is None:
+        supervoxels = self.workspace.run.supervoxels
+        if supervoxels is None:
             self._own_pair = pair
             self.look()
         else:
-            ends = () if pair is None else pair
-            self.workspace.select(*(self.workspace.supervoxels.index_of(end) for end in ends))
+            self.workspace.selection.select(*(supervoxels.index_of(end) for end in pair or ()))
 
     def _on_find_merge(self) -> None:
         if self.pair is not None and self.spec is not None:
@@ -257,7 +256,7 @@ class ShapeTab(ShapeForm):
             return
         self.answer = answer
         self.line.is_ready = True
-        self.show_answer(answer, self._hint, can_search=self.workspace.engine is not None)
+        self.show_answer(answer, self._hint, can_search=self.workspace.run.engine is not None)
         self._on_settings()
 
     def _on_refused(self, sentence: str) -> None:
@@ -314,7 +313,7 @@ class ShapeTab(ShapeForm):
         """Look again: much may have happened meanwhile. Go where the merge decided on changes most."""
         super().showEvent(event)
         self.look()
-        if self.workspace.engine is not None and self.pair not in (None, self._gone_to):
+        if self.workspace.run.engine is not None and self.pair not in (None, self._gone_to):
             self._gone_to = self.pair
             self._on_find_merge()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from napari_celis.gui.session.celis_process import CelisProcess
+from napari_celis.gui.session.background.celis_process import CelisProcess
 
 POLL_MS = 300
 

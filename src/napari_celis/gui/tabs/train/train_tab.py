@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from napari.layers import Layer
 from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import (
     QMessageBox,
@@ -15,11 +16,12 @@ from qtpy.QtWidgets import (
 )
 
 from napari_celis.core.errors import CelisError
+from napari_celis.gui.layers.volume_files import file_of, write_missing
 from napari_celis.gui.layers.volume_layers import source_of
-from napari_celis.gui.qt.widgets import CommandLine, ProgressLine, button, heading, row, wrapped
-from napari_celis.gui.session.celis_process import celis_command
-from napari_celis.gui.session.volume_files import file_of, write_missing
-from napari_celis.gui.session.workers import Job
+from napari_celis.gui.qt.progress import Progress, ProgressLine
+from napari_celis.gui.qt.widgets import CommandLine, button, heading, row, wrapped
+from napari_celis.gui.session.background.celis_process import celis_command
+from napari_celis.gui.session.background.job import Job
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.train.train_curves import TrainCurves
 from napari_celis.gui.tabs.train.train_form import TrainForm
@@ -84,7 +86,7 @@ class TrainTab(QWidget):
 
     def _connect(self) -> None:
         workspace, process = self._workspace, self.training.process
-        workspace.data_changed.connect(self.refresh)
+        workspace.data.changed.connect(self.refresh)
         workspace.closing.connect(self._end)
         self.form.changed.connect(self.refresh)
         self.progress.cancelled.connect(self._on_cancel)
@@ -101,7 +103,7 @@ class TrainTab(QWidget):
     def refresh(self) -> None:
         """Show what is chosen, and what can be done with it."""
         workspace = self._workspace
-        names = {"image": workspace.image_layer, "truth": workspace.truth_layer}
+        names = {"image": workspace.data.image_layer, "truth": workspace.data.truth_layer}
         missing = [role for role, layer in names.items() if layer is None]
         if missing:
             self.data.setText(
@@ -111,24 +113,24 @@ class TrainTab(QWidget):
             self.data.setText(
                 "\n".join(f"{role.capitalize()}: {layer.name}" for role, layer in names.items())
             )
-        has_supervoxels = workspace.supervoxels_layer is not None
+        has_supervoxels = workspace.data.supervoxels_layer is not None
         self.form.enabled = not self.is_busy
         self.form.use_supervoxels.enabled = has_supervoxels and not self.is_busy
         can_start = not missing and not self.is_busy
         self.start.setEnabled(can_start)
         self.resume.setEnabled(can_start and checkpoint_of(self.form.path()).exists())
         if not self.is_busy:
-            self.progress.show_progress("", 0.0)
+            self.progress.hide_progress()
         self.command.refresh()
 
     def command_text(self) -> str:
         """Write the command that does the same."""
         workspace = self._workspace
         supervoxels = (
-            source_of(workspace.supervoxels_layer, "SUPERVOXELS") if self._has_supervoxels() else None
+            source_of(workspace.data.supervoxels_layer, "SUPERVOXELS") if self._has_supervoxels() else None
         )
-        image = source_of(workspace.image_layer, "IMAGE")
-        truth = source_of(workspace.truth_layer, "TRUTH")
+        image = source_of(workspace.data.image_layer, "IMAGE")
+        truth = source_of(workspace.data.truth_layer, "TRUTH")
         return celis_command(self.form.options(image, truth, supervoxels, is_resumed=False).arguments())
 
     # What the user does.
@@ -145,18 +147,16 @@ class TrainTab(QWidget):
             return
         workspace = self._workspace
         try:
-            check_volumes(replace(workspace.chosen(), affinities=None))
+            check_volumes(replace(workspace.data.choice(), affinities=None))
             self.form.check(is_resumed=is_resumed)
             folder = Path(self._folder.name)
-            files = {
-                role: file_of(getattr(workspace, f"{role}_layer"), role, folder) for role in self._roles()
-            }
+            files = {role: file_of(layer, role, folder) for role, layer in self._layers().items()}
         except CelisError as error:
-            workspace.say(str(error))
+            workspace.messages.say(str(error))
             return
         if not is_resumed and not self._may_replace():
             return
-        workspace.say("", "")
+        workspace.messages.clear()
         if is_resumed:
             self.curves.history.take_up()
         else:
@@ -164,10 +164,10 @@ class TrainTab(QWidget):
             self.log.clear()
         job = self._job = Job(lambda report: write_missing(files, report), "celis volumes", self)
         job.progressed.connect(self.progress.show_progress)
-        job.failed.connect(workspace.say)
+        job.failed.connect(workspace.messages.say)
         job.returned.connect(lambda targets: self._launch(targets, is_resumed=is_resumed))
         job.ended.connect(self._on_job_ended)
-        self.progress.show_progress("starting", 0.0)
+        self.progress.show_progress(Progress("starting"))
         job.start()
         self.refresh()
 
@@ -187,7 +187,7 @@ class TrainTab(QWidget):
         self._options = self.form.options(
             targets["image"], targets["truth"], targets.get("supervoxels"), is_resumed=is_resumed
         )
-        self.progress.show_progress("starting the training process", 0.0)
+        self.progress.show_progress(Progress("starting the training process"))
         self.training.start(self._options)
 
     def _on_cancel(self) -> None:
@@ -195,18 +195,18 @@ class TrainTab(QWidget):
             self._job.cancel()
         if self.training.is_running:
             self.training.process.stop()
-            self.progress.show_progress("stopping", 0.0)
+            self.progress.show_progress(Progress("stopping"))
 
     # What the training tells.
 
     def _on_record(self, record: Record) -> None:
         self.curves.add(record)
         if self.training.is_running and not self.training.process.is_stopping:
-            self.progress.show_progress(f"{record.stage}, {record.done:.0%}", record.done)
+            self.progress.show_progress(Progress(f"{record.stage}, {record.done:.0%}", record.done))
 
     def _on_finished(self) -> None:
         self.log.appendPlainText("Finished; the new model is selected.")
-        self._workspace.choose_model(self._options.output)
+        self._workspace.preparation.load_model(self._options.output)
 
     def _on_stopped(self) -> None:
         has_checkpoint = checkpoint_of(self._options.output).exists()
@@ -214,7 +214,7 @@ class TrainTab(QWidget):
         self.log.appendPlainText(f"Stopped. {kept}")
 
     def _on_failed(self, sentence: str) -> None:
-        self._workspace.say(sentence)
+        self._workspace.messages.say(sentence)
 
     def _on_job_ended(self) -> None:
         self._job = None
@@ -246,8 +246,13 @@ class TrainTab(QWidget):
         self.curves.close_plots()
         self._folder.cleanup()
 
-    def _roles(self) -> list[str]:
-        return ["image", "truth", *(["supervoxels"] if self._has_supervoxels() else [])]
+    def _layers(self) -> dict[str, Layer]:
+        """Return the layers to train on, by role."""
+        data = self._workspace.data
+        layers = {"image": data.image_layer, "truth": data.truth_layer}
+        if self._has_supervoxels():
+            layers["supervoxels"] = data.supervoxels_layer
+        return {role: layer for role, layer in layers.items() if layer is not None}
 
     def _has_supervoxels(self) -> bool:
-        return self._workspace.supervoxels_layer is not None and self.form.use_supervoxels.value
+        return self._workspace.data.supervoxels_layer is not None and self.form.use_supervoxels.value
