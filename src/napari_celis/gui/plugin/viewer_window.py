@@ -56,8 +56,8 @@ def _as_layer(role: str, volume: Volume) -> Layer:
     kind = KINDS[role]
     if kind == "labels":
         require_label_type(volume.dtype, volume.name)
-    data, settings, kind = volume_to_layer(volume, kind)
-    return Layer.create(data, {**settings, **LOOKS[role], "name": role}, kind)
+    data, settings, layer_type = volume_to_layer(volume, kind)
+    return Layer.create(data, {**settings, **LOOKS[role], "name": role}, layer_type)
 
 
 def save_picture(viewer: Viewer, path: Path, size: tuple[int, int]) -> None:

@@ -84,8 +84,21 @@ def may_replace(parent: QWidget, named: str, targets: Iterable[Path]) -> bool:
         return True
     names = " and ".join(path.name for path in unasked)
     question = f"{names} {'exists' if len(unasked) == 1 else 'exist'} already. Replace?"
+    return is_confirmed(parent, "Replace", question)
+
+
+def is_confirmed(parent: QWidget, title: str, question: str) -> bool:
+    """Ask a question; no is what Enter chooses.
+
+    Parameters
+    ----------
+    parent : QWidget
+        Lies below the dialog.
+    title, question : str
+        Its texts.
+    """
     yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
-    return QMessageBox.question(parent, "Replace", question, yes | no, no) == yes
+    return bool(QMessageBox.question(parent, title, question, yes | no, no) == yes)
 
 
 class CommandLine(QWidget):
@@ -179,4 +192,4 @@ class Figures(QWidget):
 
     def value(self, name: str) -> str:
         """Return what is shown for a name."""
-        return self._values[name].text()
+        return str(self._values[name].text())

@@ -165,7 +165,7 @@ def run_key(supervoxels: Supervoxels, model: CelisModel, decided: Decided = NOTH
     found = hashlib.blake2b(digest_size=12)
     found.update(repr(supervoxels.dense.shape).encode())
     for array in (supervoxels.dense, supervoxels.ids, *(spec.pairs for spec in model.specs)):
-        found.update(np.ascontiguousarray(array))
+        found.update(np.ascontiguousarray(array).data)
     for tensors in (to_tensors(model.affinity)[0], *(net.state_dict() for net in model.energies)):
         for tensor in tensors.values():
             found.update(tensor.detach().cpu().contiguous().numpy())

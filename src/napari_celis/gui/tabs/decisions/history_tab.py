@@ -186,8 +186,10 @@ class HistoryTab(QWidget):
         step = self.selected_step()
         self.go_back.setEnabled(step is not None)
         snapshot = self.workspace.run.snapshot
-        is_merge = step is not None and step.kind in ("greedy", "manual")
-        self.cut.setEnabled(is_merge and bool(snapshot.taken[step.action_index]))
+        can_cut = False
+        if step is not None and snapshot is not None and step.kind in ("greedy", "manual"):
+            can_cut = bool(snapshot.taken[step.action_index])
+        self.cut.setEnabled(can_cut)
         self.present.setEnabled(self.workspace.preview.step is not None)
 
     def _on_advanced(self, snapshot: Any) -> None:

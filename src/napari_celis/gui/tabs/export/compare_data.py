@@ -12,6 +12,7 @@ from napari.layers import Layer
 
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.layers.volume_files import VolumeFile, file_of, volume_of
+from napari_celis.io.blocks import Kind
 from napari_celis.io.failures import reading
 from napari_celis.io.parts import cropped
 
@@ -58,7 +59,7 @@ def half_files(layers: Mapping[str, Layer], folder: Path) -> dict[str, VolumeFil
             )
         for prefix, z in (("", (depth // 2, depth)), ("train-", (0, depth // 2))):
             part = cropped(volume, [z, (0, height), (0, width)])
-            kind = "image" if role == "image" else "labels"
+            kind: Kind = "image" if role == "image" else "labels"
             files[f"{prefix}{role}"] = VolumeFile(str(folder / f"{prefix}{role}.npy"), part, kind, False)
     return files
 
