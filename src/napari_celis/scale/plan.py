@@ -31,6 +31,7 @@ from napari_celis.scale.stages.affinities import PREDICT
 from napari_celis.scale.stages.decisions import DECIDE
 from napari_celis.scale.stages.listing import stages_of
 from napari_celis.scale.stages.segments import JOIN
+from napari_celis.scale.stages.stage import WHOLE
 from napari_celis.scale.stages.supervoxels import CUT
 from napari_celis.scale.task import Task, finish_stage, run_task
 
@@ -39,8 +40,8 @@ TRIAL, TRIAL_BLOCK = (96, 128, 128), (64, 64, 64)
 PROCESS_BYTES = 450e6
 """What a worker takes before it reads a voxel: Python, torch, compiled loops."""
 AFFINITY_BYTES = 12
-PAIR_BYTES = 400
-"""Memory of the pass over the whole per pair of supervoxels that a block saw."""
+PAIR_BYTES = 250
+"""Memory of the pass over the whole per pair of supervoxels that touch, as measured and rounded up."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Rates:
     stored: dict[str, float]
     """Bytes on the disk per voxel of the volume, by what is stored."""
     pairs: float
-    """Pairs of supervoxels that blocks decide, per voxel of their windows."""
+    """Pairs of supervoxels that touch, per voxel."""
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,13 @@ def make_plan(
         name: rate * looked_at.get(name, voxels) / 3600 for name, rate in rates.seconds.items() if rate > 0
     }
     cpu_hours = sum(stages.values())
-    pairs = rates.pairs * looked_at[DECIDE.name]
     return Plan(
         shape=shape,
         block_zyx=grid.block_zyx,
         halo_zyx=halo,
         n_blocks=len(grid),
         worker_gb=worker_bytes(grid, model) / 1e9,
-        join_gb=(PROCESS_BYTES + PAIR_BYTES * pairs) / 1e9,
+        join_gb=(PROCESS_BYTES + PAIR_BYTES * rates.pairs * voxels) / 1e9,
         cpu_hours=cpu_hours,
         hours=(cpu_hours - stages.get(JOIN.name, 0)) / workers + stages.get(JOIN.name, 0),
         workers=workers,
@@ -240,8 +240,8 @@ def _run_and_measure(run: BlockRun, on_progress: Callable[[str, float], None]) -
             total += float((run.flag(stage.name, block.name) or {})["cpu_seconds"])
         finish_stage(run.store.url, stage.name)
         seconds[stage.name] = total / looked_at.get(stage.name, voxels)
-    pairs = sum((run.flag(DECIDE.name, block.name) or {})["pairs"] for block in run.grid)
-    return Rates(seconds, _stored(run, voxels), pairs / looked_at[DECIDE.name])
+    pairs = int((run.flag(JOIN.name, WHOLE) or {})["pairs"])
+    return Rates(seconds, _stored(run, voxels), pairs / voxels)
 
 
 def _stored(run: BlockRun, voxels: int) -> dict[str, float]:

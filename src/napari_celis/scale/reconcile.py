@@ -176,8 +176,11 @@ class _Contracted:
         """Add up pairs between the same two components; component 0 is that of background."""
         u, v = component[pairs.u].astype(np.int64), component[pairs.v].astype(np.int64)
         low, high = np.minimum(u, v), np.maximum(u, v)
-        between = np.flatnonzero(low != high)
-        n = int(component.max())
+        n, is_between = int(component.max()), low != high
+        # Only contacts of components that may still be joined matter, and these are few.
+        is_active = np.zeros(n + 1, dtype=bool)
+        is_active[low[is_open & is_between]] = is_active[high[is_open & is_between]] = True
+        between = np.flatnonzero(is_between & is_active[low] & is_active[high])
         order, starts = grouped(low[between] * (n + 1) + high[between])
         rows = between[order]
 

@@ -19,7 +19,7 @@ Rule = Literal["all", "owner", "any"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 """When a pair of supervoxels that several blocks saw counts as merged: when all of them say so, when the
 block does that holds most of the contact, or when any of them says so."""
-BLOCK, HALO = 128, 32
+BLOCK, HALO = 192, 28
 """Voxels of the finest axis that a block and its halo measure by default."""
 THINNEST_HALO = 4
 """Sections that a halo has at least."""
