@@ -134,8 +134,10 @@ class BoxReview(QObject):
         )
 
     def _on_written(self, written: list[Answer]) -> None:
-        self._look()
+        self.unwritten = ()
         self.written.emit(written)
+        # Something may have been decided meanwhile.
+        self._look()
 
     def _look(self, happened: object = None) -> None:
         """Ask the run what people say in it now."""
