@@ -86,7 +86,7 @@ class DecisionFile:
         except Timeout as error:
             raise FileInUseError(
                 "Another window has these decisions open: close it to go on here, "
-                "or choose “Not now” to begin anew."
+                "or choose “Not now” to start a new run."
             ) from error
         except OSError as error:
             # Some network drives know no locks. Whether the file itself can be written shows when it is.
