@@ -95,13 +95,6 @@ def test_all_layers_may_go_while_a_decision_is_shown(qtbot, workspace):
     assert list(viewer.layers) == []
 
 
-def test_the_segmentation_comes_back_where_it_was_when_nothing_else_is_left(workspace):
-    workspace.viewer.layers.clear()
-    Canvas.of(workspace).segmentation.show()
-    assert Canvas.of(workspace).segmentation.layer in workspace.viewer.layers
-    assert tuple(Canvas.of(workspace).segmentation.layer.scale) == (2, 1, 1)
-
-
 def test_what_follows_a_decision_waits_for_that_very_command(qtbot, workspace):
     decisions, engine = workspace.decisions, workspace.run.engine
     (first, second), (third, fourth) = ((engine.tables.ids_of(action)) for action in (0, 50))
