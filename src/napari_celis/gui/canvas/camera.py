@@ -1,4 +1,4 @@
-"""Where the camera goes when something is to be looked at."""
+"""The camera: bring a position into the view."""
 
 from __future__ import annotations
 

@@ -56,7 +56,15 @@ def file_of(layer: Layer, role: str, folder: Path) -> VolumeFile:
 
 
 def write_missing(files: Mapping[str, VolumeFile], report: Report) -> dict[str, str]:
-    """Write the copies that are missing, and return all names by role."""
+    """Write the copies that are missing, and return all names by role.
+
+    Parameters
+    ----------
+    files : mapping of str to VolumeFile
+        By role.
+    report : callable
+        Told the stage and the finished share.
+    """
     missing = [(role, file) for role, file in files.items() if not file.is_written]
     for index, (role, file) in enumerate(missing):
 

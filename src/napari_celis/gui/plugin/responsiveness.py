@@ -189,7 +189,7 @@ class _Watch:
 
 
 def measure_snapshots(agglomerator: Agglomerator) -> Figures:
-    """Time what the panel asks an agglomeration for: a snapshot, and the queue of doubtful decisions."""
+    """Time what the panel asks an agglomeration for: a snapshot, and the queue of uncertain decisions."""
     snapshots, queues, tables = [], [], RunTables.of(agglomerator)
     for _ in range(7):
         begin = time.perf_counter()

@@ -88,7 +88,7 @@ class DecisionFile:
         except Timeout as error:
             raise FileInUseError(
                 "Another window has these decisions open: close it to go on here, "
-                "or choose “Not now” to begin anew."
+                "or choose “Not now” to start a new run."
             ) from error
         except OSError as error:
             # Some network drives know no locks. Whether the file itself can be written shows when it is.
@@ -126,7 +126,7 @@ class DecisionFile:
         self._lock.release()
 
     def _is_written(self, step: Step) -> bool:
-        """Tell whether the file has the same decision at the same place."""
+        """Tell whether the file has the same decision at the same index."""
         if step.index >= len(self._written):
             return False
         other = self._written[step.index]

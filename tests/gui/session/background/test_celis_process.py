@@ -109,7 +109,9 @@ def test_real_celis_explains_a_missing_file(qtbot, tmp_path):
     process = CelisProcess()
     with qtbot.waitSignal(process.failed, timeout=60000) as failed:
         missing = str(tmp_path / "missing.h5")
-        process.start(["train", "--image", missing, "--truth", missing, "-o", str(tmp_path / "m.safetensors")])
+        process.start(
+            ["train", "--image", missing, "--truth", missing, "-o", str(tmp_path / "m.safetensors")]
+        )
     assert "missing.h5 does not exist" in failed.args[0]
 
 

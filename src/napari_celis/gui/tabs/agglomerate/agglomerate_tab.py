@@ -125,8 +125,8 @@ class AgglomerateTab(AgglomerateForm):
         answer = QMessageBox.question(
             self,
             "Prepare again",
-            f"This begins anew, without the {n_steps:,} decisions made so far. They are kept, and offered "
-            "again whenever these supervoxels and this model are chosen. Begin anew?",
+            f"This starts a new run without the {n_steps:,} decisions made so far. They are kept, and "
+            "offered again whenever these supervoxels and this model are chosen. Start a new run?",
         )
         return bool(answer == QMessageBox.StandardButton.Yes)
 

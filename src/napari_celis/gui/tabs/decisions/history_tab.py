@@ -42,7 +42,15 @@ class HistoryTable(QAbstractTableModel):
         self._colours = {kind: readable(name, theme) for kind, name in COLOURS.items()}
 
     def show(self, steps: Sequence[Step], who: str = "") -> None:
-        """Show the decisions of "greedy", of "you", or all."""
+        """Show the decisions of "greedy", of "you", or all.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+            All decisions, oldest first.
+        who : str
+            "greedy", "you", or "" for all.
+        """
         wanted = [step for step in steps if not who or (step.kind == "greedy") == (who == "greedy")]
         if len(wanted) == len(self.steps) and (not wanted or wanted[-1] == self.steps[-1]):
             return
@@ -197,7 +205,7 @@ class HistoryTab(QWidget):
             self._timer.start()
 
     def _on_selected(self) -> None:
-        """Show the segmentation as it was after the decision, at the place it is about."""
+        """Show the segmentation as it was after the decision, at its contact."""
         step = self.selected_step()
         if step is not None:
             self.workspace.preview.show(step.index + 1)

@@ -47,7 +47,15 @@ class CompareOptions:
 
 
 def half_files(layers: Mapping[str, Layer], folder: Path) -> dict[str, VolumeFile]:
-    """Cut layers in two along z: the first half to tune on, the second to judge on."""
+    """Cut layers in two along z: the first half to tune on, the second to judge on.
+
+    Parameters
+    ----------
+    layers : mapping of str to Layer
+        By role.
+    folder : Path
+        Where the halves go.
+    """
     files = {}
     for role, layer in layers.items():
         volume = volume_of(layer)
@@ -67,7 +75,17 @@ def half_files(layers: Mapping[str, Layer], folder: Path) -> dict[str, VolumeFil
 def whole_files(
     layers: Mapping[str, Layer], train_layers: Mapping[str, Layer], folder: Path
 ) -> dict[str, VolumeFile]:
-    """Use other layers to tune on."""
+    """Use other layers to tune on.
+
+    Parameters
+    ----------
+    layers : mapping of str to Layer
+        What to judge on, by role.
+    train_layers : mapping of str to Layer
+        What to tune on, by role.
+    folder : Path
+        Where copies go.
+    """
     files = {role: file_of(layer, role, folder) for role, layer in layers.items()}
     for role, layer in train_layers.items():
         # Copies lie beside those of the test volume, so they need a name of their own.
@@ -85,6 +103,14 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def figures_of(result: Mapping[str, Any], voxels: str) -> Mapping[str, Any]:
-    """Return the figures of one method for one set of voxels."""
+    """Return the figures of one method for one set of voxels.
+
+    Parameters
+    ----------
+    result : mapping
+        What was found for the method.
+    voxels : str
+        `ALL` or `INSIDE`.
+    """
     found: Mapping[str, Any] = result if voxels == ALL else result[voxels]
     return found

@@ -34,7 +34,7 @@ class Request:
     lattice: Lattice
     centre: IntTriple
     pair: tuple[int, int] | None = None
-    """Ids of two supervoxels whose merge is to be looked at."""
+    """Ids of two supervoxels whose merge is shown."""
     with_zones: bool = False
 
 
@@ -62,7 +62,7 @@ class CentreInspector(QObject):
     specs_found = Signal(object)
     """The descriptor specs to choose from."""
     refused = Signal(str)
-    """One sentence about a centre that cannot be looked at."""
+    """One sentence about a centre that cannot be shown."""
     not_found = Signal(str)
     """One sentence about a search that found nothing."""
 
@@ -120,7 +120,15 @@ class CentreInspector(QObject):
             self._run(lambda: _or_sentence(self._initial.look, labels, request), self._on_looked)
 
     def find_change(self, spec: DescriptorSpec, pair: tuple[int, int]) -> None:
-        """Ask where a merge changes the energy most; `found` or `not_found` brings the answer."""
+        """Ask where a merge changes the energy most; `found` or `not_found` brings the answer.
+
+        Parameters
+        ----------
+        spec : DescriptorSpec
+            Whose centres are searched.
+        pair : tuple of int
+            Ids of the two supervoxels.
+        """
         engine = self._workspace.run.engine
         if engine is not None:
             engine.ask(

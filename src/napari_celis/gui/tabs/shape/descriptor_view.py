@@ -41,7 +41,15 @@ PALETTE = component_palette()
 
 
 def pairs_to_draw(view: CentreView, n_pairs: int) -> np.ndarray:
-    """Choose `n_pairs` pairs to draw: half of them changed by the merge, if there are so many, half not."""
+    """Choose `n_pairs` pairs to draw: half of them changed by the merge, if there are so many, half not.
+
+    Parameters
+    ----------
+    view : CentreView
+        What a centre sees.
+    n_pairs : int
+        How many, at most.
+    """
     changed, same = np.flatnonzero(view.changed), np.flatnonzero(~view.changed)
     n_changed = max(-(-n_pairs // 2), n_pairs - len(same))
     changed = changed[:n_changed]
@@ -71,13 +79,33 @@ class DescriptorView(QWidget):
             self.updateGeometry()
 
     def show_view(self, view: CentreView | None, *, is_compared: bool = False, message: str = "") -> None:
-        """Draw another centre; `is_compared` draws it before and after the merge. None shows `message`."""
+        """Draw another centre; `is_compared` draws it before and after the merge. None shows `message`.
+
+        Parameters
+        ----------
+        view : CentreView, optional
+            None shows `message`.
+        is_compared : bool
+            Whether to draw it before and after the merge.
+        message : str
+            Why there is nothing to draw.
+        """
         self.view, self.is_compared, self.message = view, is_compared and view is not None, message
         self.updateGeometry()
         self.update()
 
     def show_settings(self, axis: int, n_pairs: int, voxel_size: Sequence[float]) -> None:
-        """Look along another axis, or draw another number of pairs."""
+        """Look along another axis, or draw another number of pairs.
+
+        Parameters
+        ----------
+        axis : int
+            Along which the drawing looks.
+        n_pairs : int
+            Most pairs to draw.
+        voxel_size : sequence of float
+            Along z, y, x; gives the proportions.
+        """
         z, y, x = (float(size) for size in voxel_size)
         self.axis, self.n_pairs, self.voxel_size = axis, n_pairs, (z, y, x)
         self.updateGeometry()

@@ -38,7 +38,17 @@ LINE_PIXELS = 1.6
 
 
 def placed_like(layer: Layer, offset: Iterable[float], step: Sequence[float] = (1, 1, 1)) -> dict[str, Any]:
-    """Describe where data lies that begins at a voxel of `layer` and has a point every `step` voxels."""
+    """Describe where data lies that begins at a voxel of `layer` and has a point every `step` voxels.
+
+    Parameters
+    ----------
+    layer : Layer
+        The volume.
+    offset : iterable of float
+        First voxel of the data.
+    step : sequence of float
+        Voxels from one point of the data to the next.
+    """
     return {
         "scale": np.array(layer.scale) * np.array(step, dtype=float),
         "translate": layer.affine.inverse(layer.data_to_world(tuple(float(value) for value in offset))),

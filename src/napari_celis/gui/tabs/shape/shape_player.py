@@ -56,7 +56,15 @@ class LinePlayer(QWidget):
         self._refresh()
 
     def show_position(self, lattice: Lattice | None, here: IntTriple | None) -> None:
-        """Know the centre that is shown now; another lattice moves the ends to its nearest centres."""
+        """Know the centre that is shown now; another lattice moves the ends to its nearest centres.
+
+        Parameters
+        ----------
+        lattice : Lattice, optional
+            Its centres are walked along.
+        here : tuple of int, optional
+            The centre that is shown.
+        """
         self.here = here
         if lattice is not self.lattice:
             self.lattice = lattice

@@ -52,7 +52,7 @@ class ShapeTab(ShapeForm):
         self._source: tuple[Any, ...] = ()
         self.inspector = CentreInspector(workspace, self)
         self.layers = ShapeLayers(workspace.viewer)
-        self.cursor = ShapeCursor(workspace.viewer, self._layer, self.inspector.labels, self)
+        self.pointer = ShapeCursor(workspace.viewer, self._layer, self.inspector.labels, self)
         self._redraw = QTimer(self)
         self._redraw.setSingleShot(True)
         self._redraw.setInterval(REDRAW_MS)
@@ -75,7 +75,7 @@ class ShapeTab(ShapeForm):
 
     @property
     def pair(self) -> tuple[int, int] | None:
-        """Ids of the two supervoxels whose merge is looked at."""
+        """Ids of the two supervoxels whose merge is shown."""
         supervoxels, selected = self.workspace.run.supervoxels, self.workspace.selection.supervoxels
         if supervoxels is None:
             return self._own_pair
@@ -85,7 +85,15 @@ class ShapeTab(ShapeForm):
         return u, v
 
     def go_to(self, position: Sequence[float] | np.ndarray, *, with_view: bool = False) -> None:
-        """Show the centre nearest to a position in voxels."""
+        """Show the centre nearest to a position in voxels.
+
+        Parameters
+        ----------
+        position : sequence of float
+            z, y, x in voxels.
+        with_view : bool
+            Whether the camera goes there too.
+        """
         if self.lattice is None:
             return
         position = tuple(float(value) for value in position)
@@ -124,12 +132,12 @@ class ShapeTab(ShapeForm):
         self.inspector.found.connect(lambda centre: self.go_to(centre, with_view=True))
         self.inspector.refused.connect(self._on_refused)
         self.inspector.not_found.connect(self.merge_text.setText)
-        self.cursor.picked.connect(self._on_pointed)
-        self.cursor.moved.connect(self._on_pointed)
+        self.pointer.picked.connect(self._on_pointed)
+        self.pointer.moved.connect(self._on_pointed)
         self.spec_box.currentIndexChanged.connect(self._on_spec)
         self.typed.connect(lambda position: self.go_to(position, with_view=True))
         self.pick.toggled.connect(self._on_pick)
-        self.follow.toggled.connect(self.cursor.set_following)
+        self.follow.toggled.connect(self.pointer.set_following)
         self.line.moved.connect(lambda centre: self.go_to(centre, with_view=self.line.follow.isChecked()))
         self.table.chosen.connect(self._on_merge_chosen)
         self.find_merge.clicked.connect(self._on_find_merge)
@@ -193,7 +201,7 @@ class ShapeTab(ShapeForm):
         shape, before = self.inspector.shape(), self.centre
         self.lattice = self.centre = None
         if self.spec is None or shape is None:
-            self._show_nothing("Choose supervoxels on the tab Data; then the descriptors can be looked at.")
+            self._show_nothing("Choose supervoxels on the tab Data; then the descriptors can be shown.")
             return
         try:
             self.lattice = Lattice.of(shape, self.spec)
@@ -217,7 +225,7 @@ class ShapeTab(ShapeForm):
     # Pointing.
 
     def _on_pick(self, is_on: bool) -> None:
-        self.cursor.set_picking(is_on)
+        self.pointer.set_picking(is_on)
         if is_on:
             self._mode_before = self.canvas.mouse_mode.current
             self.canvas.mouse_mode.use(MODE)

@@ -43,7 +43,7 @@ class TrainForm(Container[Any]):
         )
         self.second_round = CheckBox(
             text="Second round",
-            tooltip="Learn once more, from states that the first energy models come to.",
+            tooltip="Second training round on states that the trained model reaches (as in DAgger).",
         )
         self.output = FileEdit(
             label="Model file",
@@ -79,7 +79,17 @@ class TrainForm(Container[Any]):
     def train_options(
         self, image: str, truth: str, supervoxels: str | None, *, is_resumed: bool
     ) -> TrainOptions:
-        """Collect the settings, for these volumes."""
+        """Collect the settings, for these volumes.
+
+        Parameters
+        ----------
+        image, truth : str
+            Volumes as `path[:dataset]`.
+        supervoxels : str, optional
+            Likewise.
+        is_resumed : bool
+            Whether to go on from a checkpoint.
+        """
         return TrainOptions(
             image,
             truth,

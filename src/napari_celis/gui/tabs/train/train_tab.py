@@ -32,7 +32,7 @@ LOG_LINES = 2000
 CLOSING = (
     "A training is running. Close the window and stop it? Its checkpoint stays, so that it can be resumed."
 )
-UNFINISHED = "There is an unfinished training of this model file. Throw it away and begin anew?"
+UNFINISHED = "There is an unfinished training of this model file. Delete it and start again?"
 
 
 class TrainTab(QWidget):
@@ -174,7 +174,7 @@ class TrainTab(QWidget):
         """Ask before anything that was trained is lost."""
         path = self.form.path()
         if checkpoint_of(path).exists():
-            return is_confirmed(self, "Begin anew", UNFINISHED)
+            return is_confirmed(self, "Start again", UNFINISHED)
         question = f"{path} exists. Replace it at the end?"
         return not path.exists() or is_confirmed(self, "Replace the model", question)
 
