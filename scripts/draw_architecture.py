@@ -86,11 +86,12 @@ def draw(root: Path) -> str:
         titles.append((left, "inside gui"))
     heads = "".join(f'<text x="{x}" y="{MARGIN + 8}" class="title">{escape(t)}</text>' for x, t in titles)
     body = "\n".join(parts)
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
+font-family="sans-serif">
 <style>.name{{font-size:15px;font-weight:bold;text-anchor:middle}}.small{{font-size:11px;text-anchor:middle}}
 .title{{font-size:13px;fill:#333}}.arrow{{stroke:#556;stroke-width:2;fill:none;marker-end:url(#tip)}}</style>
-<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="5" refY="4" orient="auto"><path d="M0,0 L8,4 L0,8 z"
-fill="#556"/></marker></defs>
+<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="5" refY="4" orient="auto">
+<path d="M0,0 L8,4 L0,8 z" fill="#556"/></marker></defs>
 <rect width="{width}" height="{height}" fill="white"/>
 {heads}
 {body}

@@ -22,7 +22,15 @@ def wants_records() -> bool:
 
 
 def write_record(stage: str, done: float) -> None:
-    """Write one record to stderr."""
+    """Write one record to stderr.
+
+    Parameters
+    ----------
+    stage : str
+        What is being done.
+    done : float
+        Finished share, 0 to 1.
+    """
     print(json.dumps({"stage": stage, "done": round(done, 4)}), file=sys.stderr, flush=True)
 
 

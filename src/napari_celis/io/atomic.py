@@ -31,6 +31,13 @@ def sibling(path: Path, suffix: str = "part") -> Path:
     """Name a hidden neighbour of `path`: on the same disk, so that a rename is one step.
 
     It says whose it is, so that the next writer can clear up behind a process that was killed.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    suffix : str
+        Tells what it is for.
     """
     owner = f"{HOST}-{os.getpid()}-{secrets.token_hex(4)}"
     return path.with_name(f".{path.name[:MAX_NAME]}.{owner}.{suffix}")

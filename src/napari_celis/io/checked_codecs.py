@@ -83,7 +83,15 @@ class BoundedLz4(lz4.LZ4):  # type: ignore[misc]
     limit: int
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """Check, then decode."""
+        """Check, then decode.
+
+        Parameters
+        ----------
+        buf : any
+            The packed chunk.
+        out : any
+            Where to write; a new buffer by default.
+        """
         unpacking.require_lz4(ensure_bytes(buf), self.limit)
         return super().decode(buf, out)
 
@@ -94,7 +102,15 @@ class CheckedBlosc(Blosc):  # type: ignore[misc]
     limit: int
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """Check, then decode."""
+        """Check, then decode.
+
+        Parameters
+        ----------
+        buf : any
+            The packed chunk.
+        out : any
+            Where to write; a new buffer by default.
+        """
         unpacking.require_blosc(buf, self.limit)
         return super().decode(buf, out)
 

@@ -38,7 +38,17 @@ MAX_HEADER_BYTES = 2**16
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Map an npy file into memory: opening costs nothing, reading reads."""
+    """Map an npy file into memory: opening costs nothing, reading reads.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    dataset : str or None
+        Which of its volumes; None where it holds only one.
+    level : int or None
+        Resolution of a pyramid; None is the finest.
+    """
     require_level(path, level, 1)
     require_dataset_unnamed(path, dataset)
     name = str(path)
@@ -65,7 +75,21 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
 def write_volume(
     volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
 ) -> None:
-    """Write an npy file with voxel size and offset behind the voxels."""
+    """Write an npy file with voxel size and offset behind the voxels.
+
+    Parameters
+    ----------
+    volume : Volume
+        What to write.
+    path : Path
+        The file or folder.
+    dataset : str or None
+        Which of its volumes; None where it holds only one.
+    kind : Kind
+        Whether it is an image or labels.
+    progress : Progress or None
+        Called with the voxels done so far, and in all.
+    """
     require_dataset_unnamed(path, dataset)
     dtype = stored_type(volume, kind)
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
@@ -79,7 +103,17 @@ def write_volume(
 
 
 def open_npz(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open one member of an npz archive; the first read reads all of it, there is no way to read a part."""
+    """Open one member of an npz archive; the first read reads all of it, there is no way to read a part.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    dataset : str or None
+        Which of its volumes; None where it holds only one.
+    level : int or None
+        Resolution of a pyramid; None is the finest.
+    """
     require_level(path, level, 1)
     with reading(str(path)), zipfile.ZipFile(path) as archive:
         chosen = choose_dataset(path, dataset, _npz_catalog(archive, str(path)))

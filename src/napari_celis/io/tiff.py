@@ -45,7 +45,17 @@ CHANNEL_AXES = "CS"
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open a stack; the file stays open as long as the volume lives."""
+    """Open a stack; the file stays open as long as the volume lives.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    dataset : str or None
+        Which of its volumes; None where it holds only one.
+    level : int or None
+        Resolution of a pyramid; None is the finest.
+    """
     require_level(path, level, 1)
     with reading(str(path)):
         tif = open_tiff(path)
@@ -82,7 +92,21 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
 def write_volume(
     volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
 ) -> None:
-    """Write a stack that ImageJ opens where its types allow, and a BigTIFF otherwise."""
+    """Write a stack that ImageJ opens where its types allow, and a BigTIFF otherwise.
+
+    Parameters
+    ----------
+    volume : Volume
+        What to write.
+    path : Path
+        The file or folder.
+    dataset : str or None
+        Which of its volumes; None where it holds only one.
+    kind : Kind
+        Whether it is an image or labels.
+    progress : Progress or None
+        Called with the voxels done so far, and in all.
+    """
     require_dataset_unnamed(path, dataset)
     dtype = stored_type(volume, kind)
     is_wide = volume.shape[2] > 1  # a width of one voxel would be taken for a channel

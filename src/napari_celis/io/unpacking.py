@@ -45,7 +45,15 @@ class _Stream:
 
 
 def require_size(n_bytes: int, limit: int) -> None:
-    """Refuse a chunk that unpacks to more than it may hold."""
+    """Refuse a chunk that unpacks to more than it may hold.
+
+    Parameters
+    ----------
+    n_bytes : int
+        What it unpacks to.
+    limit : int
+        What it may hold.
+    """
     if n_bytes > limit:
         raise ValueError(
             f"a chunk unpacks to {format_gb(n_bytes)} or more, but holds {format_gb(limit)} at most"
@@ -53,27 +61,67 @@ def require_size(n_bytes: int, limit: int) -> None:
 
 
 def unpack_gzip(packed: bytes, limit: int) -> bytes:
-    """Unpack what gzip packed."""
+    """Unpack what gzip packed.
+
+    Parameters
+    ----------
+    packed : bytes
+        The bytes of a chunk.
+    limit : int
+        Bytes that it may unpack to.
+    """
     return _Stream(lambda: zlib.decompressobj(GZIP)).unpack(packed, limit)
 
 
 def unpack_zlib(packed: bytes, limit: int) -> bytes:
-    """Unpack what zlib packed."""
+    """Unpack what zlib packed.
+
+    Parameters
+    ----------
+    packed : bytes
+        The bytes of a chunk.
+    limit : int
+        Bytes that it may unpack to.
+    """
     return _Stream(lambda: zlib.decompressobj(ZLIB)).unpack(packed, limit)
 
 
 def unpack_bz2(packed: bytes, limit: int) -> bytes:
-    """Unpack what bzip2 packed."""
+    """Unpack what bzip2 packed.
+
+    Parameters
+    ----------
+    packed : bytes
+        The bytes of a chunk.
+    limit : int
+        Bytes that it may unpack to.
+    """
     return _Stream(bz2.BZ2Decompressor).unpack(packed, limit)
 
 
 def unpack_lzma(packed: bytes, limit: int) -> bytes:
-    """Unpack what lzma packed, in one of the two formats that say how they were made."""
+    """Unpack what lzma packed, in one of the two formats that say how they were made.
+
+    Parameters
+    ----------
+    packed : bytes
+        The bytes of a chunk.
+    limit : int
+        Bytes that it may unpack to.
+    """
     return _Stream(lambda: lzma.LZMADecompressor(lzma.FORMAT_AUTO, LZMA_MEMORY)).unpack(packed, limit)
 
 
 def unpack_zstd(packed: bytes, limit: int) -> bytes:
-    """Unpack what Zstandard packed."""
+    """Unpack what Zstandard packed.
+
+    Parameters
+    ----------
+    packed : bytes
+        The bytes of a chunk.
+    limit : int
+        Bytes that it may unpack to.
+    """
     try:
         return bytes(imagecodecs.zstd_decode(packed, out=bytearray(limit)))
     except imagecodecs.ZstdError as error:
@@ -83,7 +131,15 @@ def unpack_zstd(packed: bytes, limit: int) -> bytes:
 
 
 def require_lz4(packed: bytes, limit: int) -> None:
-    """Check the size that an LZ4 chunk states before its content."""
+    """Check the size that an LZ4 chunk states before its content.
+
+    Parameters
+    ----------
+    packed : bytes
+        The bytes of a chunk.
+    limit : int
+        Bytes that it may unpack to.
+    """
     if len(packed) < 4:
         raise ValueError(f"an LZ4 chunk has {len(packed)} bytes, fewer than its header")
     require_size(struct.unpack_from("<I", packed)[0], limit)
