@@ -19,7 +19,6 @@ from napari_celis.cli.options import (
     write_json,
 )
 from napari_celis.cli.outputs import require_distinct
-from napari_celis.cli.progress import wants_records
 
 if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
@@ -95,7 +94,7 @@ def _run(agglomerator: Agglomerator, threshold: float) -> dict[str, Any]:
     """Take steps until none is below the threshold, and tell what happened."""
     from tqdm import tqdm
 
-    steps = list(tqdm(agglomerator.steps(threshold), desc="merges", unit="", disable=wants_records()))
+    steps = list(tqdm(agglomerator.steps(threshold), desc="merges", unit=""))
     best_score = steps[0].score if steps else None
     if not steps and (lowest := agglomerator.best_action()) >= 0:
         best_score = agglomerator.score(lowest)

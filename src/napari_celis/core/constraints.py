@@ -15,35 +15,15 @@ class Constraints:
     pairs: tuple[tuple[int, int], ...] = ()
 
     def with_pair(self, u: int, v: int) -> Constraints:
-        """Add one pair.
-
-        Parameters
-        ----------
-        u, v : int
-            Dense indices of two supervoxels.
-        """
+        """Add one pair."""
         return Constraints((*self.pairs, (min(u, v), max(u, v))))
 
     def has(self, u: int, v: int) -> bool:
-        """Tell whether this very pair is among them.
-
-        Parameters
-        ----------
-        u, v : int
-            Dense indices of two supervoxels.
-        """
+        """Tell whether this very pair is among them."""
         return (min(u, v), max(u, v)) in self.pairs
 
     def between(self, segment: np.ndarray, u: int, v: int) -> tuple[int, int] | None:
-        """Return the pair that keeps the segments of `u` and `v` apart, or None.
-
-        Parameters
-        ----------
-        segment : ndarray
-            Segment of every supervoxel.
-        u, v : int
-            Dense indices of two supervoxels.
-        """
+        """Return the pair that keeps the segments of `u` and `v` apart, or None."""
         wanted = {int(segment[u]), int(segment[v])}
         for pair in self.pairs:
             if {int(segment[pair[0]]), int(segment[pair[1]])} == wanted:
@@ -55,15 +35,7 @@ class Constraints:
         return SegmentPairs(segment[self._array].astype(np.int64))
 
     def forbidden(self, segment: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Tell for many pairs of supervoxels whether joining them would break a constraint, bool (n,).
-
-        Parameters
-        ----------
-        segment : ndarray
-            Segment of every supervoxel.
-        u, v : ndarray
-            Dense indices, one per pair.
-        """
+        """Tell for many pairs of supervoxels whether joining them would break a constraint, bool (n,)."""
         return self.among(segment).forbid(np.stack([segment[u], segment[v]], axis=1))
 
     @cached_property

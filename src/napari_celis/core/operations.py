@@ -52,15 +52,7 @@ class Merge:
 
     @classmethod
     def do(cls, state: AgglomerationState, action: int) -> Merge:
-        """Merge the ends of an action, in every region and globally; the larger segment keeps its name.
-
-        Parameters
-        ----------
-        state : AgglomerationState
-            The state to change.
-        action : int
-            Row in the table of actions.
-        """
+        """Merge the ends of an action, in every region and globally; the larger segment keeps its name."""
         state.evaluate_actions(np.array([action]))
         joins = [scores.find_join(action) for scores in state.specs]
         state.prepare(lambda scores: scores.prepare_merge(joins[scores.index]))
@@ -128,15 +120,7 @@ class Cut:
 
     @classmethod
     def do(cls, state: AgglomerationState, action: int) -> Cut:
-        """Take an action back, with every other taken one between the two sides that it leaves.
-
-        Parameters
-        ----------
-        state : AgglomerationState
-            The state to change.
-        action : int
-            Row in the table of actions.
-        """
+        """Take an action back, with every other taken one between the two sides that it leaves."""
         segment = int(state.segment[state.actions.u[action]])
         sides = state.merge_forest(segment).sides(action)
         taken = state.taken.copy()

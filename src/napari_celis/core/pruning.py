@@ -95,17 +95,7 @@ def views_of(table: RegionTable) -> np.ndarray:
 
 
 def touchable_centres(state: SpecState, join: Join, mask_start: np.ndarray) -> np.ndarray:
-    """Mark the centres that sample both components, or a pair that had bits but no term (our own rule).
-
-    Parameters
-    ----------
-    state : SpecState
-        The scores of one spec.
-    join : Join
-        The components that merge, per region.
-    mask_start : ndarray
-        Where the mask of each region begins.
-    """
+    """Mark the centres that sample both components, or a pair that had bits but no term (our own rule)."""
     masks = np.zeros(mask_start[-1], dtype=np.uint64)
     kernels.touchable_centres(
         state.table.layout, state.components, join.regions, join.k1, join.k2, mask_start,

@@ -1,4 +1,7 @@
-"""A priority queue of items whose scores change: the lowest score first."""
+"""A priority queue of items whose scores change: the lowest score first.
+
+By hand because heapq cannot change or remove an entry, and a merge changes dozens of them.
+"""
 
 from __future__ import annotations
 

@@ -13,17 +13,7 @@ if TYPE_CHECKING:
 
 
 def visible_centres(state: SpecState, join: Join, mask_start: np.ndarray) -> np.ndarray:
-    """Mark the centres with a voxel of either component in their box (approximate visibility).
-
-    Parameters
-    ----------
-    state : SpecState
-        The scores of one spec.
-    join : Join
-        The components that merge, per region.
-    mask_start : ndarray
-        Where the mask of each region begins.
-    """
+    """Mark the centres with a voxel of either component in their box (approximate visibility)."""
     tiling, layout = state.table.tiling, state.table.layout
     masks = np.zeros(mask_start[-1], dtype=np.uint64)
     box = np.array([tiling.spec.low_zyx, tiling.spec.high_zyx], dtype=np.int64)
@@ -36,17 +26,7 @@ def visible_centres(state: SpecState, join: Join, mask_start: np.ndarray) -> np.
 
 
 def near_centres(state: SpecState, join: Join, mask_start: np.ndarray) -> np.ndarray:
-    """Mark the centres in either component or in one adjacent to them; a pairwise spec keeps every centre.
-
-    Parameters
-    ----------
-    state : SpecState
-        The scores of one spec.
-    join : Join
-        The components that merge, per region.
-    mask_start : ndarray
-        Where the mask of each region begins.
-    """
+    """Mark the centres in either component or in one adjacent to them; a pairwise spec keeps every centre."""
     if state.table.tiling.spec.kind == "pairwise":
         return np.full(mask_start[-1], ~np.uint64(0))
     masks = np.zeros(mask_start[-1], dtype=np.uint64)

@@ -1,4 +1,8 @@
-"""Oversegmentation: watershed on the affinity graph, then merging of small basins (Zlateski and Seung)."""
+"""Oversegmentation: watershed on the affinity graph, then merging of small basins (Zlateski and Seung).
+
+Written by hand: the watersheds of scipy and scikit-image flood voxels, not the edges of an affinity graph,
+and have neither the thresholds of the paper nor its merging of small basins.
+"""
 
 from __future__ import annotations
 

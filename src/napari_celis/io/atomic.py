@@ -1,4 +1,8 @@
-"""Files and folders that appear under their name only when they are complete."""
+"""Files and folders that appear under their name only when they are complete.
+
+By hand because libraries for atomic files replace single files: a Zarr volume is a folder, a crash in the
+middle of an exchange has to be repaired, and leftovers of killed programs have to be found.
+"""
 
 from __future__ import annotations
 

@@ -83,15 +83,7 @@ class BoundedLz4(lz4.LZ4):  # type: ignore[misc]
     limit: int
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """Check, then decode.
-
-        Parameters
-        ----------
-        buf : any
-            The packed chunk.
-        out : any
-            Where to write; a new buffer by default.
-        """
+        """Check, then decode."""
         unpacking.require_lz4(ensure_bytes(buf), self.limit)
         return super().decode(buf, out)
 
@@ -102,15 +94,7 @@ class CheckedBlosc(Blosc):  # type: ignore[misc]
     limit: int
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """Check, then decode.
-
-        Parameters
-        ----------
-        buf : any
-            The packed chunk.
-        out : any
-            Where to write; a new buffer by default.
-        """
+        """Check, then decode."""
         unpacking.require_blosc(buf, self.limit)
         return super().decode(buf, out)
 

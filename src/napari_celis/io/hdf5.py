@@ -25,17 +25,7 @@ CHUNKS = (16, 64, 64)
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open one dataset lazily; the file stays open as long as the volume lives.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    level : int or None
-        Resolution of a pyramid; None is the finest.
-    """
+    """Open one dataset lazily; the file stays open as long as the volume lives."""
     require_level(path, level, 1)
     with reading(str(path)):
         file = _open_file(path)
@@ -63,21 +53,7 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
 def write_volume(
     volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
 ) -> None:
-    """Write one dataset in the CREMI layout; other datasets of an existing file stay.
-
-    Parameters
-    ----------
-    volume : Volume
-        What to write.
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    kind : Kind
-        Whether it is an image or labels.
-    progress : Progress or None
-        Called with the voxels done so far, and in all.
-    """
+    """Write one dataset in the CREMI layout; other datasets of an existing file stay."""
     inside = (dataset or DEFAULT_DATASET[kind]).strip("/")
     dtype = stored_type(volume, kind)
     with extend_file(path) as (file, check):

@@ -18,17 +18,7 @@ from napari_celis.io.zarr_nodes import MAX_DEPTH, read_json, subfolders
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open one dataset; the levels of a pyramid are datasets of their own, `s0` and so on.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    level : int or None
-        Resolution of a pyramid; None is the finest.
-    """
+    """Open one dataset; the levels of a pyramid are datasets of their own, `s0` and so on."""
     require_level(path, level, 1)
     chosen = choose_dataset(path, dataset, list_datasets(path)).name
     name = display_name(path, chosen)

@@ -38,17 +38,7 @@ MAX_HEADER_BYTES = 2**16
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Map an npy file into memory: opening costs nothing, reading reads.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    level : int or None
-        Resolution of a pyramid; None is the finest.
-    """
+    """Map an npy file into memory: opening costs nothing, reading reads."""
     require_level(path, level, 1)
     require_dataset_unnamed(path, dataset)
     name = str(path)
@@ -75,21 +65,7 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
 def write_volume(
     volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
 ) -> None:
-    """Write an npy file with voxel size and offset behind the voxels.
-
-    Parameters
-    ----------
-    volume : Volume
-        What to write.
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    kind : Kind
-        Whether it is an image or labels.
-    progress : Progress or None
-        Called with the voxels done so far, and in all.
-    """
+    """Write an npy file with voxel size and offset behind the voxels."""
     require_dataset_unnamed(path, dataset)
     dtype = stored_type(volume, kind)
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
@@ -103,17 +79,7 @@ def write_volume(
 
 
 def open_npz(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open one member of an npz archive; the first read reads all of it, there is no way to read a part.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    level : int or None
-        Resolution of a pyramid; None is the finest.
-    """
+    """Open one member of an npz archive; the first read reads all of it, there is no way to read a part."""
     require_level(path, level, 1)
     with reading(str(path)), zipfile.ZipFile(path) as archive:
         chosen = choose_dataset(path, dataset, _npz_catalog(archive, str(path)))

@@ -34,21 +34,7 @@ CHUNK = 64
 def write_volume(
     volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
 ) -> None:
-    """Write a pyramid at `path`, or as a group inside it.
-
-    Parameters
-    ----------
-    volume : Volume
-        What to write.
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    kind : Kind
-        Whether it is an image or labels.
-    progress : Progress or None
-        Called with the voxels done so far, and in all.
-    """
+    """Write a pyramid at `path`, or as a group inside it."""
     if dataset is None:
         with atomic_folder(path, may_replace=is_one_volume, kind="a single Zarr volume") as temporary:
             _write_pyramid(volume, temporary, path.name, kind, progress)

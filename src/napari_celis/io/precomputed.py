@@ -30,17 +30,7 @@ OWN_KEY = "celis"
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open one scale.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    level : int or None
-        Resolution of a pyramid; None is the finest.
-    """
+    """Open one scale."""
     require_dataset_unnamed(path, dataset)
     name = str(path)
     with reading(name):
@@ -87,21 +77,7 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
 def write_volume(
     volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
 ) -> None:
-    """Write one scale; labels get the type and the encoding of a segmentation.
-
-    Parameters
-    ----------
-    volume : Volume
-        What to write.
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    kind : Kind
-        Whether it is an image or labels.
-    progress : Progress or None
-        Called with the voxels done so far, and in all.
-    """
+    """Write one scale; labels get the type and the encoding of a segmentation."""
     require_dataset_unnamed(path, dataset)
     import_tensorstore(path)
     dtype = stored_type(volume, kind)

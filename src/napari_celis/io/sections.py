@@ -27,17 +27,7 @@ TYPE_OF_MODE = {"1": "u1", "L": "u1", "I;16": "u2", "I;16B": "u2", "I": "i4"}
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open a folder of sections, in the order a person would count them.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    level : int or None
-        Resolution of a pyramid; None is the finest.
-    """
+    """Open a folder of sections, in the order a person would count them."""
     require_level(path, level, 1)
     require_dataset_unnamed(path, dataset)
     files = section_files(path)

@@ -1,4 +1,8 @@
-"""TIFF stacks: ImageJ, OME, BigTIFF and plain multi-page files, read page by page or mapped from disk."""
+"""TIFF stacks: ImageJ, OME, BigTIFF and plain multi-page files, read page by page or mapped from disk.
+
+tifffile decodes the pages. What decides whether a file is opened at all (`tiff_chain`, `tiff_pages`,
+`ome_tiff`) is by hand: tifffile trusts the sizes, offsets and names that a damaged or hostile file states.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +49,7 @@ CHANNEL_AXES = "CS"
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open a stack; the file stays open as long as the volume lives.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    level : int or None
-        Resolution of a pyramid; None is the finest.
-    """
+    """Open a stack; the file stays open as long as the volume lives."""
     require_level(path, level, 1)
     with reading(str(path)):
         tif = open_tiff(path)
@@ -92,21 +86,7 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
 def write_volume(
     volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
 ) -> None:
-    """Write a stack that ImageJ opens where its types allow, and a BigTIFF otherwise.
-
-    Parameters
-    ----------
-    volume : Volume
-        What to write.
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    kind : Kind
-        Whether it is an image or labels.
-    progress : Progress or None
-        Called with the voxels done so far, and in all.
-    """
+    """Write a stack that ImageJ opens where its types allow, and a BigTIFF otherwise."""
     require_dataset_unnamed(path, dataset)
     dtype = stored_type(volume, kind)
     is_wide = volume.shape[2] > 1  # a width of one voxel would be taken for a channel

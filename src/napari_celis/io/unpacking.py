@@ -1,4 +1,7 @@
-"""Unpack compressed bytes up to a size: a few of them can stand for terabytes."""
+"""Unpack compressed bytes up to a size: a few of them can stand for terabytes.
+
+Every `unpack_…(packed, limit)` returns the content, or raises if it has more than `limit` bytes.
+"""
 
 from __future__ import annotations
 
@@ -61,67 +64,27 @@ def require_size(n_bytes: int, limit: int) -> None:
 
 
 def unpack_gzip(packed: bytes, limit: int) -> bytes:
-    """Unpack what gzip packed.
-
-    Parameters
-    ----------
-    packed : bytes
-        The bytes of a chunk.
-    limit : int
-        Bytes that it may unpack to.
-    """
+    """Unpack what gzip packed."""
     return _Stream(lambda: zlib.decompressobj(GZIP)).unpack(packed, limit)
 
 
 def unpack_zlib(packed: bytes, limit: int) -> bytes:
-    """Unpack what zlib packed.
-
-    Parameters
-    ----------
-    packed : bytes
-        The bytes of a chunk.
-    limit : int
-        Bytes that it may unpack to.
-    """
+    """Unpack what zlib packed."""
     return _Stream(lambda: zlib.decompressobj(ZLIB)).unpack(packed, limit)
 
 
 def unpack_bz2(packed: bytes, limit: int) -> bytes:
-    """Unpack what bzip2 packed.
-
-    Parameters
-    ----------
-    packed : bytes
-        The bytes of a chunk.
-    limit : int
-        Bytes that it may unpack to.
-    """
+    """Unpack what bzip2 packed."""
     return _Stream(bz2.BZ2Decompressor).unpack(packed, limit)
 
 
 def unpack_lzma(packed: bytes, limit: int) -> bytes:
-    """Unpack what lzma packed, in one of the two formats that say how they were made.
-
-    Parameters
-    ----------
-    packed : bytes
-        The bytes of a chunk.
-    limit : int
-        Bytes that it may unpack to.
-    """
+    """Unpack what lzma packed, in one of the two formats that say how they were made."""
     return _Stream(lambda: lzma.LZMADecompressor(lzma.FORMAT_AUTO, LZMA_MEMORY)).unpack(packed, limit)
 
 
 def unpack_zstd(packed: bytes, limit: int) -> bytes:
-    """Unpack what Zstandard packed.
-
-    Parameters
-    ----------
-    packed : bytes
-        The bytes of a chunk.
-    limit : int
-        Bytes that it may unpack to.
-    """
+    """Unpack what Zstandard packed."""
     try:
         return bytes(imagecodecs.zstd_decode(packed, out=bytearray(limit)))
     except imagecodecs.ZstdError as error:

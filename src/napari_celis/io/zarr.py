@@ -27,17 +27,7 @@ __all__ = ["list_datasets", "open_array", "open_volume", "write_volume"]
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
-    """Open an array, or one level of a pyramid.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dataset : str or None
-        Which of its volumes; None where it holds only one.
-    level : int or None
-        Resolution of a pyramid; None is the finest.
-    """
+    """Open an array, or one level of a pyramid."""
     folder = path if dataset is None else path / dataset.strip("/")
     require_inside(folder, path)
     node = read_node(folder) if folder.is_dir() else None

@@ -61,15 +61,7 @@ class PaperNet(AffinityNet):
         return self._drop(functional.relu(self.hidden(pooled.flatten(1))), DROP_DENSE)
 
     def features(self, image: torch.Tensor, core: tuple[slice, slice, slice] | None = None) -> torch.Tensor:
-        """Compute the features of every voxel whose whole context lies in `image`.
-
-        Parameters
-        ----------
-        image : torch.Tensor
-            (N, 1, Z, Y, X).
-        core : tuple of slice, optional
-            The part whose features are wanted; all by default.
-        """
+        """Compute the features of every voxel whose whole context lies in `image`."""
         pooled = _pool_rows(self._rows(image))
         third = self._third_maps({state: self._drop(rows) for state, rows in pooled.items()})
         final = {state: self._drop(rows) for state, rows in _pool_dilated(third).items()}

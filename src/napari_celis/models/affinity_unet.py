@@ -170,15 +170,7 @@ class UNet(AffinityNet):
         self.core_bytes = 4 * 3 * (self.n_features + len(settings.offsets))
 
     def features(self, image: torch.Tensor, core: tuple[slice, slice, slice] | None = None) -> torch.Tensor:
-        """Compute the features; `core` begins and ends on the grid, and saves the last layer elsewhere.
-
-        Parameters
-        ----------
-        image : torch.Tensor
-            (N, 1, Z, Y, X).
-        core : tuple of slice, optional
-            The part whose features are wanted; all by default.
-        """
+        """Compute the features; `core` begins and ends on the grid, and saves the last layer elsewhere."""
         cells = self.cell_features(image)
         if core is not None:
             parts = [slice(part.start // n, part.stop // n) for part, n in zip(core, self.cell, strict=True)]

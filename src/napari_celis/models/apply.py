@@ -32,19 +32,6 @@ def affinities_of(
 
     Grey values of another recording are first brought to those of training; see `in_known_range`, which tells
     `say` so.
-
-    Parameters
-    ----------
-    model : CelisModel
-        The model.
-    image : ndarray
-        Grey values.
-    device : torch.device, optional
-        Where to compute; the best one by default.
-    progress : callable, optional
-        Called with how much is done, and of how much.
-    say : callable, optional
-        Called with a sentence if grey values are changed.
     """
     net = model.affinity.to(device or choose_device())
     image = in_known_range(image, net.settings.intensity, say)

@@ -53,17 +53,7 @@ class Tissue:
 
 
 def add_mitochondria(grey: np.ndarray, tissue: Tissue, rng: np.random.Generator) -> None:
-    """Draw dark bodies with a darker rim and pale folds along the thick strands.
-
-    Parameters
-    ----------
-    grey : ndarray
-        The image so far; changed.
-    tissue : Tissue
-        The phantom.
-    rng : Generator
-        Makes every random choice.
-    """
+    """Draw dark bodies with a darker rim and pale folds along the thick strands."""
     skeletons = tissue.skeletons
     picked: list[np.ndarray] = []
     radii: list[np.ndarray] = []
@@ -99,17 +89,7 @@ def _thick_runs(skeletons: Skeletons, rng: np.random.Generator) -> Iterator[np.n
 
 
 def add_vesicles(grey: np.ndarray, tissue: Tissue, rng: np.random.Generator) -> None:
-    """Draw clusters of small rings in the swellings, and a few large pale ones.
-
-    Parameters
-    ----------
-    grey : ndarray
-        The image so far; changed.
-    tissue : Tissue
-        The phantom.
-    rng : Generator
-        Makes every random choice.
-    """
+    """Draw clusters of small rings in the swellings, and a few large pale ones."""
     skeletons = tissue.skeletons
     swollen = np.flatnonzero(skeletons.radii_nm >= 70)
     centres = swollen[rng.random(len(swollen)) < 0.1]

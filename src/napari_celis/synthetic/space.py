@@ -158,17 +158,7 @@ class FreeSpace:
         )
 
     def add(self, points: np.ndarray, radii: np.ndarray, owner: int) -> None:
-        """Add one strand of balls to a neurite and take their room.
-
-        Parameters
-        ----------
-        points : ndarray
-            Middles of the balls, in nm.
-        radii : ndarray
-            Radii of the balls, in nm.
-        owner : int
-            The neurite.
-        """
+        """Add one strand of balls to a neurite and take their room."""
         whole = np.rint(points).astype(np.int64).reshape(-1, 3)
         sizes = np.rint(radii).astype(np.int64).reshape(-1)
         if len(whole):
