@@ -109,7 +109,7 @@ class Problem:
         return [self._slab(slab) for slab in slabs]
 
     def _slab(self, z: slice) -> Problem:
-        """Cut out some sections; supervoxels are indexed anew."""
+        """Cut out some sections; supervoxels are indexed again."""
         return Problem.from_labels(
             self.supervoxels.dense[z],
             self.affinities[:, z],
@@ -133,7 +133,7 @@ def require_separable(problem: Problem, name: str) -> None:
     if not len(objects):
         raise TrainingError(
             f"{name} labels no voxel that belongs to a supervoxel, so there is nothing to learn from. "
-            "Check that both volumes show the same place."
+            "Check that both volumes cover the same part of the sample."
         )
     if len(objects) == 1:
         raise TrainingError(

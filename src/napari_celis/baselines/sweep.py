@@ -137,7 +137,7 @@ def agglomerate(problem: Problem, scorer: EdgeScorer) -> Hierarchy:
     problem : Problem
         What to agglomerate.
     scorer : EdgeScorer
-        Scores contacts; whatever a merge changes is scored anew before the next one.
+        Scores contacts; whatever a merge changes is scored again before the next one.
     """
     contraction = Contraction(AffinityScorer(problem, scorer))
     contacts, scores = [], []

@@ -66,14 +66,19 @@ def bench(
         str | None, typer.Option(metavar="V", help="Labels to measure on; the bundled sample by default.")
     ] = None,
     image: Annotated[
-        str | None, typer.Option(metavar="V", help="Its image, for the comparison with other methods.")
+        str | None,
+        typer.Option(metavar="V", help="Image, for the comparison with other methods."),
     ] = None,
     truth: Annotated[
-        str | None, typer.Option(metavar="V", help="Its true segmentation, for the same.")
+        str | None,
+        typer.Option(metavar="V", help="True segmentation, for the same comparison."),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="For the same: a model that has not seen the last third of it."),
+        typer.Option(
+            metavar="MODEL",
+            help="Model for it, not trained on the last third of the volume.",
+        ),
     ] = None,
     only: Annotated[str | None, typer.Option(metavar="KEY", help="Measure this figure alone.")] = None,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Greedy steps per benchmark.")] = 300,

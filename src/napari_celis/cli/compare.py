@@ -35,15 +35,15 @@ class _Volumes(NamedTuple):
 @app.command()
 def compare(
     image: Annotated[str, typer.Option(metavar="V", help="Image to judge on.")],
-    truth: Annotated[str, typer.Option(metavar="V", help="Its true segmentation; 0 is unlabelled.")],
+    truth: Annotated[str, typer.Option(metavar="V", help="True segmentation of the image; 0 is unlabelled.")],
     model: Annotated[Path, typer.Option(metavar="MODEL", help="Model file made by celis train.")],
     train_image: Annotated[str, typer.Option(metavar="V", help="Image to fit and tune on.")],
-    train_truth: Annotated[str, typer.Option(metavar="V", help="Its true segmentation.")],
+    train_truth: Annotated[str, typer.Option(metavar="V", help="True segmentation of the training image.")],
     supervoxels: Annotated[
         str | None, typer.Option(metavar="V", help="Oversegmentation; made from the image if not given.")
     ] = None,
     train_supervoxels: Annotated[
-        str | None, typer.Option(metavar="V", help="The same for the training image.")
+        str | None, typer.Option(metavar="V", help="Oversegmentation of the training image.")
     ] = None,
     affinities: Annotated[
         str | None, typer.Option(metavar="V", help="Affinities to use instead of the model's.")
@@ -51,7 +51,8 @@ def compare(
     train_affinities: Annotated[
         str | None,
         typer.Option(
-            metavar="V", help="The same for the training image, best from a network that did not see it."
+            metavar="V",
+            help="Affinities of the training image, best from a network not trained on it.",
         ),
     ] = None,
     ignore_boundary: Annotated[
@@ -62,7 +63,7 @@ def compare(
     ] = 2,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the forests.")] = 0,
     any_voxel_size: Annotated[
-        bool, typer.Option(help="Go on although the model was trained at another voxel size.")
+        bool, typer.Option(help="Use the model although it was trained on other voxel sizes.")
     ] = False,
     json: JsonOption = None,
     plot: Annotated[

@@ -19,7 +19,8 @@ SupervoxelsOption = Annotated[
     typer.Option("--supervoxels", metavar="V", help="Oversegmentation; made from the image if not given."),
 ]
 AnyVoxelSizeOption = Annotated[
-    bool, typer.Option("--any-voxel-size", help="Go on although the model was trained at another voxel size.")
+    bool,
+    typer.Option("--any-voxel-size", help="Use the model although it was trained on other voxel sizes."),
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures here.")]
 

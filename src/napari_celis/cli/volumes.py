@@ -78,7 +78,7 @@ def convert(
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Copy a volume into another format; ids stay as they are, voxel size and place unless told otherwise."""
+    """Copy a volume into another format; ids stay, voxel size and position too unless options differ."""
     import time
 
     from napari_celis.cli.progress import bar

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from napari_celis.core.watershed import WatershedSettings
 
 SUPERVOXELS = "volumes/labels/supervoxels"
-"""Where an HDF5 file gets them; the place that other labels default to is the truth's."""
+"""Where an HDF5 file gets them; other labels default to the dataset of the truth."""
 BYTES_PER_VOXEL = {"paper": 16, "seeded": 28}
 """What each method takes at its peak besides the affinities: the paper's 5 to 6 on real ones and 14 on pure
 noise, the seeded one 21."""

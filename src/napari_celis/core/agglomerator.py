@@ -139,7 +139,7 @@ class Agglomerator:
             return self._state.graph.n_segments
 
     def scores(self) -> np.ndarray:
-        """What greedy goes by, float64 (A,); 0 where nothing would change.
+        """What orders the merges, float64 (A,); 0 where nothing would change.
 
         Policies that judge contacts give all actions between two segments the same score.
         """
@@ -147,7 +147,7 @@ class Agglomerator:
             return self._state.scores()
 
     def score(self, action: int) -> float:
-        """What greedy goes by for one action."""
+        """Score of one action."""
         self._require_action(action)
         with self._lock:
             return self._state.score(action)

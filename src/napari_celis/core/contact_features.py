@@ -20,7 +20,7 @@ class Decisive(NamedTuple):
 
     name: str
     sign: int
-    """-1 if more of it can only speak for a merge, 0 if nobody knows."""
+    """-1 if more of it can only speak for a merge, 0 if it can speak for either."""
     part: str
     """What it is called, together with others, where a score is explained."""
 

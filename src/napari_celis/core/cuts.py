@@ -1,4 +1,4 @@
-"""What a cut would do, before it is done: which merges go, and which supervoxels end up on which side."""
+"""Plan a cut before it is made: which merges go, and which supervoxels end up on which side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can still be decided, and between whom: the candidate actions as a user sees them."""
+"""Candidate actions: which merges are open, done or forbidden, and between which segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How energies enter: the protocol of a model, and a cache of what it has said before."""
+"""The protocol of an energy model, and a cache of the energies that it returned."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def evaluate(
 ) -> np.ndarray:
     """Ask the model, refuse what is not an energy, and return units, int64 (M,).
 
-    With `is_bounded`, energies outside [0, 1] are refused too: whoever relies on bounds would go wrong.
+    With `is_bounded`, energies outside [0, 1] are refused too: bounds rely on it.
 
     Parameters
     ----------

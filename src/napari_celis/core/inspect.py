@@ -28,7 +28,7 @@ class ActiveActions:
     """Dense index of the smaller end, int32 (n,)."""
     v: np.ndarray
     score: np.ndarray
-    """Energy change of the merge in the whole volume, float64 (n,); NaN where nobody has scored it."""
+    """Energy change of the merge in the whole volume, float64 (n,); NaN where it is not scored."""
     local_score: np.ndarray
     """The part of it that this spec finds in this region, float64 (n,)."""
 
@@ -125,7 +125,7 @@ def current_region(agglomerator: Agglomerator, spec_name: str, region: Region) -
 
 
 class _NoEnergy:
-    """Stands where a model would: a region that nobody scores needs none."""
+    """Stands in for a model where a region is not scored."""
 
     def energies(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
         """Answer that nothing costs anything."""

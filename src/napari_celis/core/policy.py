@@ -2,7 +2,7 @@
 
 `PaperPolicy` ranks single actions by energy change, `EnergyPolicy` whole contacts, `LearnedPolicy` lets a
 classifier judge contacts by their affinities, sizes and energy changes. Everything that they see is a
-function of the current segments, so scores can be taken back and computed anew, to the bit.
+function of the current segments, so scores can be taken back and computed again, to the bit.
 """
 
 from __future__ import annotations
@@ -119,17 +119,20 @@ class EnergyScorer:
 
     def features(self, items: np.ndarray) -> np.ndarray:
         """There are none."""
-        raise ActionError("This agglomeration goes by energy alone; no policy has features.")
+        raise ActionError(
+            "This agglomeration is ordered by energy alone, so contacts have no features. "
+            "Use the policy `learned`."
+        )
 
     contact_features = features
 
 
 @dataclass(frozen=True)
 class PaperPolicy:
-    """Greedy goes by the energy change of single actions, as in the paper."""
+    """Orders single actions by their energy change, as in the paper."""
 
     def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
-        """Go to work on a graph."""
+        """Begin to score a graph."""
         return EnergyScorer(RankedActions(graph, specs, taken))
 
 
@@ -138,10 +141,10 @@ PAPER = PaperPolicy()
 
 @dataclass(frozen=True)
 class EnergyPolicy:
-    """Greedy goes by the energy change over the whole contact of two segments."""
+    """Orders contacts by the energy change over the whole contact of two segments."""
 
     def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
-        """Go to work on a graph."""
+        """Begin to score a graph."""
         return EnergyScorer(RankedContacts(graph, specs, taken))
 
 
@@ -199,13 +202,13 @@ class ContactClassifier(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LearnedPolicy:
-    """Greedy goes by what a classifier makes of a contact: its affinities, its sizes, its energy changes."""
+    """Orders contacts by a classifier of their affinities, sizes and energy changes."""
 
     classifier: ContactClassifier
     contacts: ContactStatistics
 
     def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
-        """Go to work on a graph."""
+        """Begin to score a graph."""
         return LearnedScorer(
             self.classifier, AffinitySums(graph, self.contacts), RankedContacts(graph, specs, taken)
         )
@@ -232,7 +235,7 @@ class LearnedScorer:
         self._affinities.take_back(joined, before)
 
     def split(self, split: Split) -> Any:
-        """Add up affinities anew."""
+        """Add up affinities again."""
         return self._affinities.follow_split(split)
 
     def unsplit(self, split: Split, before: Any) -> None:

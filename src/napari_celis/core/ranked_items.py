@@ -94,7 +94,7 @@ class RankedItems(Protocol):
         ...
 
     def leave(self, regions: Sequence[np.ndarray]) -> None:
-        """Take out what some regions hold, per spec, before they and the segments are made anew."""
+        """Take out what some regions hold, per spec, before they and the segments are rebuilt."""
 
     def split(self, split: Split) -> np.ndarray:
         """Follow a split, between `leave` and `enter`; returns what `unsplit` needs."""
@@ -177,7 +177,7 @@ class RankedContacts:
         self._add(regions, -1)
 
     def split(self, split: Split) -> np.ndarray:
-        """Begin anew for all contacts of the segment; returns what contacts inside it had when they ended."""
+        """Add up all contacts of the segment again; returns what contacts inside it had when they ended."""
         before: np.ndarray = self.energies.units[split.actions]
         self.energies.units[split.actions] = 0
         return before
@@ -254,7 +254,7 @@ class RankedActions:
         """Nothing changes: an action stays itself."""
 
     def follow(self, spec: int, effect: Effect, sign: int) -> np.ndarray:
-        """Add up the actions of changed slots anew; returns them."""
+        """Add up the actions of changed slots again; returns them."""
         scores = self.energies.specs[spec]
         actions = np.unique(scores.table.layout.slot_action[effect.slots])
         self._add_up(scores, actions)
@@ -271,7 +271,7 @@ class RankedActions:
         """Nothing changes."""
 
     def enter(self, regions: Sequence[np.ndarray]) -> np.ndarray:
-        """Add up the actions of some regions anew; returns them, repeats possible."""
+        """Add up the actions of some regions again; returns them, repeats possible."""
         found = []
         for scores, own in zip(self.energies.specs, regions, strict=True):
             layout = scores.table.layout

@@ -62,7 +62,7 @@ class Ranking:
         self._rank(near if others is None else np.union1d(near, others).astype(np.int32))
 
     def renew(self, items: np.ndarray) -> None:
-        """Rank items anew whose energies were evaluated."""
+        """Rank items again whose energies were evaluated."""
         self._rank(np.unique(items).astype(np.int32))
 
     def available(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Zones of the paper: a region's centres in at most 64 parts, so that one word tells who is seen."""
+"""Zones of the paper: a region's centres in at most 64 parts; one word tells which see a supervoxel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a segmentation is from the truth, and which objects are to blame.
+"""How far a segmentation is from the truth, and which objects cause it.
 
 Split errors are H(segmentation | truth), merge errors H(truth | segmentation); see docs/metrics.md.
 """

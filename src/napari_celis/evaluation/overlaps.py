@@ -73,7 +73,7 @@ def overlap(supervoxels: Supervoxels, truth: np.ndarray) -> Overlaps:
     if not is_real.any():
         raise LabelsError(
             "The truth labels no voxel that belongs to a supervoxel, so there is nothing to learn from. "
-            "Check that both volumes show the same place."
+            "Check that both volumes cover the same part of the sample."
         )
     entries = np.repeat(is_real, np.diff(table.row_starts))
     rows = table.segment_ids[table.segment_indices][entries].astype(np.int64)

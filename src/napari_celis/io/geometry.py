@@ -1,4 +1,4 @@
-"""Voxel size and offset as files hold them: numbers to distrust until they have been looked at."""
+"""Check voxel size and offset as files state them."""
 
 from __future__ import annotations
 

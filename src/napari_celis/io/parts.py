@@ -43,7 +43,7 @@ def relabelled(dense: np.ndarray, table: np.ndarray, like: Volume, name: str) ->
 
 
 def cropped(volume: Volume, ranges: Sequence[Range]) -> Volume:
-    """Cut a box out of a volume; it keeps its place in space.
+    """Cut a box out of a volume; it keeps its position in space.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def cropped(volume: Volume, ranges: Sequence[Range]) -> Volume:
             )
     starts = [low for low, _ in ranges]
     offset = as_triple(
-        place + low * size
-        for place, low, size in zip(volume.offset_nm, starts, volume.voxel_size_nm, strict=True)
+        first + low * size
+        for first, low, size in zip(volume.offset_nm, starts, volume.voxel_size_nm, strict=True)
     )
     data = LazyArray(
         lambda box: volume.data[_shifted(box, starts)],

@@ -90,7 +90,7 @@ def lazy_zyx(
     root : Path
         The folder of the volume, which no link may lead out of.
     file_of : callable
-        Names the file of a chunk by its place on the grid of chunks, x, y, z.
+        Names the file of a chunk by its index in the grid of chunks, x, y, z.
     """
     turned = store.T
     origin = turned.domain.origin

@@ -120,7 +120,7 @@ def predict_affinities(
 def predict_averaged(
     net: AffinityNet, image: np.ndarray, n_symmetries: int, *, progress: Progress | None = None
 ) -> np.ndarray:
-    """Average the affinities that a network finds when the image is turned and mirrored.
+    """Average the affinities that a network finds in several symmetries of the image.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What cannot be agglomerated, refused in one sentence with its way out before anything large is read."""
+"""Refuse what cannot be agglomerated, in one sentence with its way out, before anything large is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One model of the memory that the recipe takes, so that everybody refuses the same volumes.
+"""Estimate the memory that the recipe takes, once for all front ends: they refuse the same volumes.
 
 Each stage holds what earlier ones left and what it works with; the peak is that of the hungriest stage. The
 figures were measured; a test compares the model with the peak of a process.
@@ -33,7 +33,7 @@ FEATURES = 30
 CENTRE, ACTION = 600, 5000
 """Bytes per centre and per action of regions, changes and remembered energies, lazy or not."""
 DENSITY = 0.003
-"""Actions per voxel as long as nobody has counted them."""
+"""Actions per voxel, until they are counted."""
 TRAINING = 1200
 """Bytes per voxel that a training takes, as measured on 125 × 250 × 250 voxels and rounded up."""
 DENSE, LABELS = 4, 8

@@ -167,7 +167,7 @@ class FreeSpace:
             self._radii.append(sizes)
             self._owners.append(owner)
 
-    def open_place(self, rng: np.random.Generator) -> np.ndarray:
+    def open_position(self, rng: np.random.Generator) -> np.ndarray:
         """Pick the roomiest of a few random points."""
         points = rng.uniform(np.full(3, -PADDING_NM), self.extent_nm + PADDING_NM, size=(8, 3))
         return np.asarray(points[int(self.room_at(points).argmax())])
