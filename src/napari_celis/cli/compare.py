@@ -65,6 +65,9 @@ def compare(
     any_voxel_size: Annotated[
         bool, typer.Option(help="Use the model although it was trained on other voxel sizes.")
     ] = False,
+    records: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
+    ] = None,
     json: JsonOption = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw split against merge error: .png, .pdf or .svg.")
@@ -73,22 +76,22 @@ def compare(
     """Fit and tune every method on one volume, judge it on another, and print the table of the paper."""
     from napari_celis.api import compare
     from napari_celis.baselines.compare import baseline_methods
-    from napari_celis.cli.progress import stage_bars
+    from napari_celis.cli.progress import recorded, stage_bars
     from napari_celis.models.model_file import load_model
 
-    require_outputs(json, plot=plot)
+    require_outputs(json, records, plot=plot)
     inputs: dict[str, str | Path | None] = {"--image": image, "--truth": truth, "--model": model}
     inputs |= {"--train-image": train_image, "--train-truth": train_truth}
     inputs |= {"--supervoxels": supervoxels, "--train-supervoxels": train_supervoxels}
     given = {"--affinities": affinities, "--train-affinities": train_affinities}
-    require_distinct({"--json": json, "--plot": plot}, inputs, affinities=given)
+    require_distinct({"--json": json, "--plot": plot, "--records": records}, inputs, affinities=given)
     loaded = load_model(model)
     train = _choice(
         loaded, _Volumes(train_image, train_truth, train_supervoxels, train_affinities), any_voxel_size
     )
     test = _choice(loaded, _Volumes(image, truth, supervoxels, affinities), any_voxel_size)
     _, notes = baseline_methods()
-    with stage_bars() as report:
+    with recorded(records), stage_bars() as report:
         results = compare(train, test, boundary=ignore_boundary, seed=seed, report=report, say=say)
     if train_affinities is None:
         notes.append(

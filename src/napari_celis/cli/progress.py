@@ -1,37 +1,38 @@
-"""Progress on stderr: bars for people, lines of JSON for programs.
-
-With `CELIS_PROGRESS=records` in the environment, each line is one record, such as
-`{"stage": "affinities", "done": 0.25}`.
-"""
+"""Progress bars on stderr, and the same as records for other programs."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from json import dumps
+from pathlib import Path
+from typing import TextIO
 
-SETTING = "CELIS_PROGRESS"
 STAGE = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
 
-
-def wants_records() -> bool:
-    """Tell whether a program reads the progress."""
-    return os.environ.get(SETTING) == "records"
+_records: ContextVar[TextIO | None] = ContextVar("records", default=None)
 
 
-def write_record(stage: str, done: float) -> None:
-    """Write one record to stderr.
+@contextmanager
+def recorded(path: Path | None) -> Iterator[None]:
+    """Append what bars show to a file too, one JSON object with `stage` and `done` per line."""
+    if path is None:
+        yield
+        return
+    with path.open("a", encoding="utf-8") as file:
+        token = _records.set(file)
+        try:
+            yield
+        finally:
+            _records.reset(token)
 
-    Parameters
-    ----------
-    stage : str
-        What is being done.
-    done : float
-        Finished share, 0 to 1.
-    """
-    print(json.dumps({"stage": stage, "done": round(done, 4)}), file=sys.stderr, flush=True)
+
+def _record(stage: str, done: float) -> None:
+    file = _records.get()
+    if file is not None:
+        file.write(dumps({"stage": stage, "done": done}) + "\n")
+        file.flush()
 
 
 @contextmanager
@@ -49,15 +50,13 @@ def bar(title: str, *, unit: str = "", delay: float = 0.0) -> Iterator[Callable[
     """
     from tqdm import tqdm
 
-    if wants_records():
-        yield lambda done, total: write_record(title, done / max(1, total))
-        return
     shown: list[tqdm] = []
 
     def update(done: int, total: int) -> None:
         if not shown:
             shown.append(tqdm(desc=title, unit=unit, unit_scale=True, delay=delay, total=total))
         shown[0].update(done - shown[0].n)
+        _record(title, done / total if total else 0.0)
 
     try:
         yield update
@@ -67,28 +66,29 @@ def bar(title: str, *, unit: str = "", delay: float = 0.0) -> Iterator[Callable[
 
 
 @contextmanager
-def stage_bars(*, delay: float = 0.0) -> Iterator[Callable[[str, float], None]]:
+def stage_bars(prefix: str = "", *, delay: float = 0.0) -> Iterator[Callable[[str, float], None]]:
     """Show a bar per stage of the work, and yield a function that takes the stage and its finished share.
 
     Parameters
     ----------
+    prefix : str
+        Stands before the name of every stage.
     delay : float
         Seconds before a bar appears; such bars vanish when their stage is done.
     """
     from tqdm import tqdm
 
-    if wants_records():
-        yield write_record
-        return
     shown: list[tqdm] = []
 
     def report(stage: str, share: float) -> None:
-        if not shown or shown[-1].desc != stage:
+        title = prefix + stage
+        if not shown or shown[-1].desc != title:
             finish()
             shown.append(
-                tqdm(desc=stage, total=100, unit="%", bar_format=STAGE, delay=delay, leave=not delay)
+                tqdm(desc=title, total=100, unit="%", bar_format=STAGE, delay=delay, leave=not delay)
             )
         shown[-1].update(round(100 * share) - shown[-1].n)
+        _record(title, share)
 
     def finish() -> None:
         if shown:

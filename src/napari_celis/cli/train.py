@@ -22,7 +22,6 @@ from napari_celis.cli.options import (
     write_json,
 )
 from napari_celis.cli.outputs import require_distinct
-from napari_celis.cli.progress import wants_records, write_record
 from napari_celis.training import DEFAULT_MINUTES
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ def _follow(records: Records[Trained], path: Path | None) -> Trained:
 
     begin = time.monotonic()
     with (
-        tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}{postfix}", disable=wants_records()) as bar,
+        tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}{postfix}") as bar,
         nullcontext() if path is None else path.open("a") as file,
     ):
         while True:
@@ -192,8 +191,6 @@ def _follow(records: Records[Trained], path: Path | None) -> Trained:
             except StopIteration as stop:
                 trained: Trained = stop.value
                 return trained
-            if wants_records():
-                write_record(record.stage, record.done)
             bar.set_description(record.stage)
             bar.set_postfix({key: f"{value:.3f}" for key, value in record.figures.items()})
             bar.update(max(0.0, record.done - bar.n))
