@@ -50,7 +50,7 @@ def train(block: Block, volume: AnnotatedVolume, settings: TrainSettings, path: 
         print(f"{time.monotonic() - begin:7.0f} s  {record.stage:30} {figures}", file=sys.stderr)
     np.save(path.with_suffix(".npy"), (trained.affinities * 255).round().astype(np.uint8))
     save_model(trained.model, path)
-    trained.bench.clear()
+    trained.checkpoint.clear()
 
 
 def judge(model: CelisModel, path: Path, block: Block, judged: Block, seed: int) -> dict[str, dict[str, Any]]:
