@@ -1,5 +1,6 @@
 """The walks of docs/architecture.md: the files are there, and a run enters them in that order."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -24,6 +25,18 @@ def test_every_file_on_the_page_exists(page, checkout):
     if not (package / "gui/canvas").is_dir():
         names = [name for name in names if not name.startswith("gui/")]  # the rooms of the window come later
     assert [name for name in names if not ((package / name).exists() or (checkout / name).exists())] == []
+
+
+def test_every_function_on_the_page_exists(page, checkout):
+    missing = []
+    for _, file, function in ROW.findall(page):
+        path = checkout / "src/napari_celis" / file
+        nodes = ast.parse(path.read_text()).body if path.is_file() else None
+        for name in function.split(".") if nodes is not None else ():
+            found = [node for node in nodes if getattr(node, "name", None) == name]
+            missing += [] if found else [f"{file} {function}"]
+            nodes = found[0].body if found else []
+    assert missing == []
 
 
 def test_the_command_goes_the_way_that_the_page_shows(page, tmp_path):

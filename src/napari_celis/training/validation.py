@@ -42,7 +42,7 @@ def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None, where
         what = "no voxel that belongs to a supervoxel" if supervoxels is not None else "no voxel at all"
         raise TrainingError(
             f"The truth labels {what}{where}, so there is nothing to learn from. "
-            "Check that the volumes cover the same part of the sample, and crop them to where the truth is."
+            "Check that the volumes show the same place, and crop them to where the truth is."
         )
     if len(objects) == 1:
         raise TrainingError(
