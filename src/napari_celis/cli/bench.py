@@ -135,14 +135,14 @@ def bench(
 def _measure_step_growth(data: BenchData) -> dict[str, float]:
     """Measure steps in a large volume, and what the panel asks for there."""
     from napari_celis.bench.scale import measure_step_growth
-    from napari_celis.gui.responsiveness import measure_snapshots
+    from napari_celis.gui.plugin.responsiveness import measure_snapshots
 
     return measure_step_growth(data, measure_snapshots)
 
 
 def _measure_window(data: BenchData) -> dict[str, float]:
     """Measure a run in a window; say so where none can be opened, and measure the rest."""
-    from napari_celis.gui.responsiveness import measure_window
+    from napari_celis.gui.plugin.responsiveness import measure_window
 
     try:
         return measure_window(data)
