@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from json import dumps
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from napari_celis.scale.runner import Progress
 
 STAGE = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
 
@@ -101,3 +104,34 @@ def stage_bars(prefix: str = "", *, delay: float = 0.0) -> Iterator[Callable[[st
     finally:
         for one in shown:
             one.close()
+
+
+@contextmanager
+def block_bars() -> Iterator[Callable[[Progress], None]]:
+    """Show a bar per stage of a block-wise run with the time that is left of the whole run."""
+    from tqdm import tqdm
+
+    shown: list[tqdm] = []
+
+    def show(progress: Progress) -> None:
+        if not shown or shown[-1].desc != progress.stage:
+            for one in shown:
+                one.close()
+            shown[:] = [tqdm(desc=progress.stage, total=progress.total, unit="block")]
+        left = "" if progress.seconds_left is None else f", {_duration(progress.seconds_left)} left"
+        failed = f", {progress.failed} failed" if progress.failed else ""
+        shown[-1].set_postfix_str(f"{progress.share:.0%} of all{left}{failed}", refresh=False)
+        shown[-1].update(progress.done - shown[-1].n)
+
+    try:
+        yield show
+    finally:
+        for one in shown:
+            one.close()
+
+
+def _duration(seconds: float) -> str:
+    """Write a time as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

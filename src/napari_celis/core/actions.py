@@ -10,6 +10,9 @@ import numpy as np
 from napari_celis.core.kernels import adjacency
 from napari_celis.core.supervoxels import Supervoxels
 
+WHOLE = (0, 0, 0)
+"""Every face of an array counts."""
+
 
 @dataclass(frozen=True, eq=False)
 class ActionTable:
@@ -44,12 +47,23 @@ class ActionTable:
         return int(adjacency.find_action(self.first, self.v, min(u, v), max(u, v)))
 
     @classmethod
-    def from_supervoxels(cls, supervoxels: Supervoxels) -> ActionTable:
-        """Collect the 6-connected faces between supervoxels; background takes no part."""
-        n_faces = adjacency.count_faces(supervoxels.dense)
+    def from_supervoxels(
+        cls, supervoxels: Supervoxels, begin_zyx: tuple[int, int, int] = WHOLE
+    ) -> ActionTable:
+        """Collect the 6-connected faces between supervoxels; background takes no part.
+
+        Parameters
+        ----------
+        supervoxels : Supervoxels
+            What touches.
+        begin_zyx : tuple of int
+            Only faces count whose upper voxel lies at or behind this along every axis: a block of a volume
+            owns the faces towards the layer before it, and no others of that layer.
+        """
+        n_faces = adjacency.count_faces(supervoxels.dense, begin_zyx)
         keys = np.empty(n_faces, dtype=np.int64)
         positions = np.empty((n_faces, 3), dtype=np.float32)
-        adjacency.write_faces(supervoxels.dense, supervoxels.n, keys, positions)
+        adjacency.write_faces(supervoxels.dense, begin_zyx, supervoxels.n, keys, positions)
         pairs, inverse, area = np.unique(keys, return_inverse=True, return_counts=True)
         sums = [np.bincount(inverse, weights=positions[:, axis], minlength=len(pairs)) for axis in range(3)]
         centroid = np.stack(sums, axis=1) / area[:, None]

@@ -146,6 +146,11 @@ class Agglomerator:
         with self._lock:
             return self._state.scores()
 
+    def lowest_scores(self) -> np.ndarray:
+        """What no score is below, float64 (A,), without evaluating any; where it is known, the score."""
+        with self._lock:
+            return np.take(self._state.ranking.scores, self._state.items())
+
     def score(self, action: int) -> float:
         """Score of one action."""
         self._require_action(action)

@@ -12,8 +12,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+_most_threads: list[int] = []
+
+
+def limit_threads(n_threads: int) -> None:
+    """Let pools of this process have this many threads, where nobody says otherwise."""
+    _most_threads[:] = [n_threads]
+
+
 def default_threads() -> int:
     """Count the processors this process may use."""
+    if _most_threads:
+        return _most_threads[0]
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from napari_celis.core.errors import LabelsError, ShapeMismatchError, VolumeError
 
 Triple = tuple[float, float, float]
+Box = tuple[slice, slice, slice]
+"""A part of a volume: beginning and end along z, y and x."""
 
 FEW_EQUAL, MANY_EQUAL = 0.3, 0.8
 """Shares of equal neighbours below which labels, and above which an image, are strange."""

@@ -5,8 +5,12 @@ import numpy as np
 
 
 @nb.njit(nogil=True, cache=True)
-def count_faces(supervoxels):
-    """Count the voxel faces between two different supervoxels, background left out."""
+def count_faces(supervoxels, begin):
+    """Count the voxel faces between two different supervoxels, background left out.
+
+    supervoxels : int32 (Z, Y, X)  dense index, 0 = background
+    begin       : three ints       faces count whose upper voxel lies at or behind this along every axis
+    """
     n = 0
     Z, Y, X = supervoxels.shape
     for z in range(Z):
@@ -15,23 +19,21 @@ def count_faces(supervoxels):
                 u = supervoxels[z, y, x]
                 if u == 0:
                     continue
-                if x + 1 < X:
-                    v = supervoxels[z, y, x + 1]
-                    n += v != 0 and v != u
-                if y + 1 < Y:
-                    v = supervoxels[z, y + 1, x]
-                    n += v != 0 and v != u
-                if z + 1 < Z:
-                    v = supervoxels[z + 1, y, x]
+                for axis in range(3):
+                    z2, y2, x2 = z + (axis == 0), y + (axis == 1), x + (axis == 2)
+                    if z2 >= Z or y2 >= Y or x2 >= X or z2 < begin[0] or y2 < begin[1] or x2 < begin[2]:
+                        continue
+                    v = supervoxels[z2, y2, x2]
                     n += v != 0 and v != u
     return n
 
 
 @nb.njit(nogil=True, cache=True)
-def write_faces(supervoxels, n_supervoxels, keys, positions):
+def write_faces(supervoxels, begin, n_supervoxels, keys, positions):
     """List every face between two supervoxels.
 
     supervoxels : int32 (Z, Y, X)  dense index, 0 = background
+    begin       : three ints       as in `count_faces`
     keys        : int64 (F,)       smaller index * (n_supervoxels + 1) + larger index
     positions   : float32 (F, 3)   middle of the face, in voxels
     """
@@ -46,7 +48,7 @@ def write_faces(supervoxels, n_supervoxels, keys, positions):
                     continue
                 for axis in range(3):
                     z2, y2, x2 = z + (axis == 0), y + (axis == 1), x + (axis == 2)
-                    if z2 >= Z or y2 >= Y or x2 >= X:
+                    if z2 >= Z or y2 >= Y or x2 >= X or z2 < begin[0] or y2 < begin[1] or x2 < begin[2]:
                         continue
                     v = supervoxels[z2, y2, x2]
                     if v == 0 or v == u:
