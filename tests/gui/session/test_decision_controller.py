@@ -80,7 +80,7 @@ def test_a_decision_leaves_the_preview_of_an_earlier_state(qtbot, workspace):
     workspace.decisions.next_uncertain()
     assert workspace.preview.step is None
     assert timeline.slider.value() == 3
-    assert timeline.place.text() == "3 decisions"
+    assert timeline.step_text.text() == "3 decisions"
 
 
 def test_all_layers_may_go_while_a_decision_is_shown(qtbot, workspace):

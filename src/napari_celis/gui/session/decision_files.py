@@ -124,7 +124,7 @@ class DecisionFile:
         self._lock.release()
 
     def _is_written(self, step: Step) -> bool:
-        """Tell whether the file has the same decision at the same place."""
+        """Tell whether the file has the same decision at the same index."""
         if step.index >= len(self._written):
             return False
         other = self._written[step.index]
