@@ -12,7 +12,7 @@ from napari_celis.scale.answers import read_answers
 from napari_celis.scale.grid import Block
 from napari_celis.scale.reconcile import Answer, Votes, reconcile
 from napari_celis.scale.run import HOME, BlockRun
-from napari_celis.scale.stages.contacts import CONTACTS, SIZES
+from napari_celis.scale.stages.contacts import CONTACTS, MEASURE, SIZES
 from napari_celis.scale.stages.decisions import DECIDE, DECISIONS
 from napari_celis.scale.stages.stage import Figures, Stage, single
 
@@ -20,10 +20,11 @@ SEGMENTS = f"{HOME}/segments"
 
 
 def _digest(run: BlockRun, block: Block) -> str:
-    """Tell decisions and answers apart."""
+    """Tell contacts, decisions and answers apart."""
     digest = hashlib.sha256(repr(read_answers(run.store)).encode())
-    for name in sorted(run.finished(DECIDE.name)):
-        digest.update(f"{name} {(run.flag(DECIDE.name, name) or {}).get('content')}".encode())
+    for stage in (MEASURE, DECIDE):
+        for name in sorted(run.finished(stage.name)):
+            digest.update(f"{name} {(run.flag(stage.name, name) or {}).get('content')}".encode())
     return digest.hexdigest()
 
 
