@@ -98,7 +98,7 @@ def reconcile(
     order = agreed[np.argsort(mean[agreed], kind="stable")]
     u, v = np.concatenate([must[:, 0], pairs.u[order]]), np.concatenate([must[:, 1], pairs.v[order]])
     component = _join_but(n, u, v, apart)
-    is_doubtful = _in_contradiction(pairs, component, mean >= threshold)
+    is_doubtful = _in_contradiction(pairs, component, (mean >= threshold) & (pairs.area > 0))
     if is_doubtful.any():
         certain = order[~is_doubtful[order]]
         u, v = np.concatenate([must[:, 0], pairs.u[certain]]), np.concatenate([must[:, 1], pairs.v[certain]])
@@ -128,21 +128,21 @@ def count_votes(votes: Votes, rule: Rule) -> Pairs:
     merged = votes.merged[order]
     all_say = np.logical_and.reduceat(merged, starts)
     any_says = np.logical_or.reduceat(merged, starts)
+    held = votes.owned[order]
     if rule == "owner":
-        owned = votes.owned[order]
-        most = np.repeat(np.maximum.reduceat(owned, starts), np.diff(np.append(starts, len(order))))
+        most = np.repeat(np.maximum.reduceat(held, starts), np.diff(np.append(starts, len(order))))
         # Of blocks that hold equally much, all have to say so.
-        is_merged = np.logical_and.reduceat(merged | (owned < most), starts)
+        is_merged = np.logical_and.reduceat(merged | (held < most), starts)
     else:
         is_merged = all_say if rule == "all" else any_says
     first = order[starts]
     return Pairs(
         votes.u[first],
         votes.v[first],
-        np.add.reduceat(votes.owned[order], starts),
+        np.add.reduceat(held, starts),
         is_merged,
         all_say != any_says,
-        np.add.reduceat(votes.owned[order] * votes.score[order], starts),
+        np.add.reduceat(np.where(held > 0, held * votes.score[order], 0.0), starts),
     )
 
 
@@ -241,8 +241,10 @@ class _Contracted:
 
     def scores(self, contacts: np.ndarray) -> np.ndarray:
         """Return the mean score of some contacts; those that are certain are not for us."""
-        scores: np.ndarray = self._total[contacts] / np.maximum(self.graph.arrays.area[contacts], 1)
-        return np.where(self._open[contacts] > 0, scores, np.inf)
+        area = self.graph.arrays.area[contacts]
+        scores: np.ndarray = self._total[contacts] / np.maximum(area, 1)
+        # Faces that nobody counted belong to a block that failed.
+        return np.where((self._open[contacts] > 0) & (area > 0), scores, np.inf)
 
     def follow(self, joined: Joined) -> None:
         """Add up what became one."""
