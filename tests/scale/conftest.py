@@ -5,7 +5,7 @@ import torch
 
 from napari_celis.core import parallel
 from napari_celis.models.model_file import save_model
-from scale.worlds import make_image, make_model, store
+from scale.worlds import make_image, make_model, request_for, run_blocks, store
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +33,12 @@ def model_path(tmp_path_factory):
 @pytest.fixture(scope="session")
 def image_path(tmp_path_factory):
     return store(tmp_path_factory.mktemp("image") / "image.zarr", make_image())
+
+
+@pytest.fixture(scope="session")
+def finished(client, model_path, image_path, tmp_path_factory):
+    """A run that nobody disturbed."""
+    output = tmp_path_factory.mktemp("finished") / "out.zarr"
+    run, outcome = run_blocks(client, request_for(model_path, output, image=image_path))
+    assert not outcome.failures
+    return run

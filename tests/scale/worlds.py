@@ -25,7 +25,7 @@ SHAPE, BLOCK = (12, 24, 80), (12, 12, 16)
 """Two rows of five blocks; those at one end see nothing of the other."""
 HALO = (10, 10, 10)
 """As narrow as the seeds of the models allow."""
-SEEDS = SeededSettings(foreground=0.7, reach_nm=40.0, smoothing_nm=8.0, separation_nm=8.0, smallest_nm=45.0)
+SEEDS = SeededSettings(foreground=0.7, reach_nm=40.0, smoothing_nm=8.0, separation_nm=8.0, smallest_nm=28.0)
 
 
 def make_model(voxel_size_nm=CUBES):
@@ -51,7 +51,7 @@ def make_model(voxel_size_nm=CUBES):
         specs=(spec,),
         voxel_size_nm=voxel_size_nm,
         classifier=classifier,
-        thresholds={"energy": 0.0, "learned": 0.0},
+        thresholds={"energy": -0.3, "learned": -0.03},
         n_symmetries=2,
         supervoxels=SEEDS,
     )
