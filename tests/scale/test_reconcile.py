@@ -1,11 +1,13 @@
 """Joining the decisions of blocks against its definition, and what no rule may ever do."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_celis.scale.reconcile import Answer, Votes, count_votes, reconcile
+from napari_celis.scale.reconcile import Answer, combine, reconcile, votes_of
 from reference import reconciliation as reference
 
 N = 8
@@ -44,9 +46,12 @@ rules = st.sampled_from(["all", "owner", "any"])
 
 
 def as_votes(rows):
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 5
+    """Every row as the vote of a block of its own."""
     types = np.int64, np.int64, bool, float, np.int64
-    return Votes(*(np.array(column, dtype=kind) for column, kind in zip(columns, types, strict=True)))
+    blocks = [
+        votes_of(*(np.array([value], kind) for value, kind in zip(row, types, strict=True))) for row in rows
+    ]
+    return combine([votes_of(*(np.empty(0, kind) for kind in types)), *blocks])
 
 
 def sets_of(segment):
@@ -87,12 +92,12 @@ def test_what_people_merge_is_one_segment(rows, rule, answers):
 @settings(max_examples=100, deadline=None)
 @given(some_votes(), rules)
 def test_pairs_are_counted_as_defined(rows, rule):
-    pairs = count_votes(as_votes(rows), rule)
+    pairs = as_votes(rows)
     wanted = reference.tally(rows, rule)
     found = {
         (int(u), int(v)): (bool(m), bool(d), int(a))
         for u, v, m, d, a in zip(
-            pairs.u, pairs.v, pairs.is_merged, pairs.is_disputed, pairs.area, strict=True
+            pairs.u, pairs.v, pairs.is_merged(rule), pairs.is_disputed, pairs.area, strict=True
         )
     }
     assert found == {pair: one[:3] for pair, one in wanted.items()}
@@ -127,3 +132,11 @@ def test_a_disputed_pair_whose_faces_nobody_counted_stays_apart():
     for threshold in (0.0, 1.0):
         done = reconcile(as_votes(rows), np.array([0, 1, 1]), "all", threshold)
         assert done.segment[1] != done.segment[2]
+
+
+@settings(max_examples=100, deadline=None)
+@given(some_votes(), st.integers(0, 20))
+def test_groups_of_blocks_may_be_put_together_first(rows, cut):
+    at_once, in_groups = as_votes(rows), combine([as_votes(rows[:cut]), as_votes(rows[cut:])])
+    for field in fields(at_once):
+        np.testing.assert_allclose(getattr(in_groups, field.name), getattr(at_once, field.name), atol=1e-12)

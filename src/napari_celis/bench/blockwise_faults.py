@@ -1,4 +1,4 @@
-"""What a block-wise run is worth when processes are killed: workers, the driver, the scheduler, at any moment.
+"""What a block-wise run is worth when workers, its driver or the scheduler are killed, at any moment.
 
 The command is given again until it ends well. Its result must be that of a run that nobody disturbed, and no
 block may be computed again that was finished before.
@@ -27,8 +27,6 @@ Victim = Literal["worker", "driver", "scheduler"]
 PATIENCE = 240.0
 """Seconds that one attempt may take."""
 DONE = Path("celis", "done")
-FINISHED = "all.json"
-"""Notes of this name are about sums, not about blocks."""
 
 
 def done_flags(output: Path) -> dict[str, tuple[bytes, int]]:
@@ -36,8 +34,7 @@ def done_flags(output: Path) -> dict[str, tuple[bytes, int]]:
     found = {}
     for path in (output / DONE).glob("*/*.json"):
         with suppress(FileNotFoundError):
-            if path.name != FINISHED:
-                found[str(path.relative_to(output / DONE))] = path.read_bytes(), path.stat().st_mtime_ns
+            found[str(path.relative_to(output / DONE))] = path.read_bytes(), path.stat().st_mtime_ns
     return found
 
 
@@ -239,7 +236,8 @@ def _kill(
         driver.kill()
         return True
     if victim == "scheduler":
-        assert cluster is not None and cluster.scheduler is not None
+        assert cluster is not None
+        assert cluster.scheduler is not None
         cluster.scheduler.kill()
         return True
     if cluster is not None:

@@ -13,6 +13,7 @@ from napari_celis.cli import (  # noqa: F401, each adds its command to the app
     demo,
     evaluate,
     phantom,
+    plan,
     predict,
     pruning_report,
     train,

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from napari_celis import __version__
-from napari_celis.core.errors import MissingExtraError
 from napari_celis.core.parallel import default_threads
 from napari_celis.scale.settings import BlockwiseError
 
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
 PATIENCE = 15
 """Seconds to wait for a scheduler, and for its first worker."""
 LOOPBACK = "127.0.0.1"
+LOGGERS = (
+    "distributed",
+    *(f"distributed.{part}" for part in ("client", "core", "nanny", "scheduler", "worker")),
+)
 
 
 @contextmanager
@@ -40,21 +43,16 @@ def connect(
     ------
     client : distributed.Client
     """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise MissingExtraError(
-            "Block-wise runs need Dask, which is not installed. Install it with "
-            'pip install "napari-celis[cluster]".'
-        ) from error
+    from distributed import Client, LocalCluster
+
+    # What killed workers and schedulers leave is told by the run itself, in a sentence.
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if address is not None:
         with _connected(Client, address) as client:
             require_same_versions(client, address)
             yield client
         return
-    # What a killed worker leaves is told by the run itself, in a sentence.
-    for name in ("distributed.nanny", "distributed.worker", "distributed.scheduler", "distributed.core"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     with (
         LocalCluster(
             n_workers=n_workers or default_threads(),

@@ -10,7 +10,7 @@ of the block that holds it: that one saw most around it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -32,31 +32,36 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
-    """What blocks say about pairs of supervoxels, by dense index; one row per block and pair."""
-
-    u: np.ndarray
-    v: np.ndarray
-    merged: np.ndarray
-    score: np.ndarray
-    owned: np.ndarray
-    """Faces of the contact that the block holds itself."""
-
-
-@dataclass(frozen=True, eq=False)
 class Pairs:
-    """What all blocks together say about every pair."""
+    """What blocks say about pairs of supervoxels. Everything adds up, so parts can be put together first."""
 
     u: np.ndarray
     v: np.ndarray
     area: np.ndarray
-    """Faces of the contact in the whole volume."""
-    is_merged: np.ndarray
-    """By the rule."""
-    is_disputed: np.ndarray
-    """Whether blocks disagree."""
+    """Faces of the contact that these blocks hold, int64 (P,)."""
     total: np.ndarray
-    """Sum of the scores of its faces: each face counts as the block that holds it says."""
+    """Sum of the scores of its faces, float64 (P,): each counts as the block that holds it says."""
+    all_merge: np.ndarray
+    """Whether all blocks that saw the pair merged it, bool (P,)."""
+    any_merges: np.ndarray
+    """Whether any of them did."""
+    most: np.ndarray
+    """Most faces that one block holds, int64 (P,)."""
+    most_merge: np.ndarray
+    """Whether all blocks that hold this many merged it, bool (P,)."""
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+    @property
+    def is_disputed(self) -> np.ndarray:
+        """Whether blocks disagree, bool (P,)."""
+        disputed: np.ndarray = self.all_merge != self.any_merges
+        return disputed
+
+    def is_merged(self, rule: Rule) -> np.ndarray:
+        """Tell which pairs are merged by a rule, bool (P,)."""
+        return {"all": self.all_merge, "any": self.any_merges, "owner": self.most_merge}[rule]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +77,14 @@ class Reconciled:
 
 
 def reconcile(
-    votes: Votes, sizes: np.ndarray, rule: Rule, threshold: float, answers: Sequence[Answer] = ()
+    pairs: Pairs, sizes: np.ndarray, rule: Rule, threshold: float, answers: Sequence[Answer] = ()
 ) -> Reconciled:
     """Decide every pair once.
 
     Parameters
     ----------
-    votes : Votes
-        Of all blocks.
+    pairs : Pairs
+        What all blocks say, by dense index.
     sizes : ndarray of int, shape (N + 1,)
         Voxels of every supervoxel.
     rule : {"all", "owner", "any"}
@@ -89,16 +94,16 @@ def reconcile(
     answers : sequence of Answer
         By dense index; they come before everything else.
     """
-    pairs = count_votes(votes, rule)
-    n = len(sizes) - 1
+    n, is_merged = len(sizes) - 1, pairs.is_merged(rule)
     must = np.array([(a.u, a.v) for a in answers if a.kind == "merge"], dtype=np.int64).reshape(-1, 2)
     apart = Constraints(tuple((min(a.u, a.v), max(a.u, a.v)) for a in answers if a.kind == "keep-apart"))
-    agreed = np.flatnonzero(pairs.is_merged)
+    agreed = np.flatnonzero(is_merged)
     mean = pairs.total / np.maximum(pairs.area, 1)
     order = agreed[np.argsort(mean[agreed], kind="stable")]
     u, v = np.concatenate([must[:, 0], pairs.u[order]]), np.concatenate([must[:, 1], pairs.v[order]])
     component = _join_but(n, u, v, apart)
-    is_doubtful = _in_contradiction(pairs, component, (mean >= threshold) & (pairs.area > 0))
+    is_apart = ~is_merged & (mean >= threshold) & (pairs.area > 0)
+    is_doubtful = is_merged & _in_contradiction(pairs, component, is_apart)
     if is_doubtful.any():
         certain = order[~is_doubtful[order]]
         u, v = np.concatenate([must[:, 0], pairs.u[certain]]), np.concatenate([must[:, 1], pairs.v[certain]])
@@ -110,51 +115,67 @@ def reconcile(
     )
 
 
-def count_votes(votes: Votes, rule: Rule) -> Pairs:
-    """Put the votes of all blocks on each pair together.
+def votes_of(u: np.ndarray, v: np.ndarray, merged: np.ndarray, score: np.ndarray, owned: np.ndarray) -> Pairs:
+    """Turn the decisions of one block into pairs.
 
     Parameters
     ----------
-    votes : Votes
-        Of all blocks.
-    rule : {"all", "owner", "any"}
-        When a pair that several blocks saw is merged.
+    u, v : ndarray of int, shape (P,)
+        The supervoxels, u < v.
+    merged : ndarray of bool, shape (P,)
+        What the block decided.
+    score : ndarray of float, shape (P,)
+        With which score.
+    owned : ndarray of int, shape (P,)
+        Faces of the contact that the block holds itself.
     """
-    if not len(votes.u):
-        none = np.empty(0, dtype=np.int64)
-        return Pairs(none, none, none, none.astype(bool), none.astype(bool), none.astype(float))
-    width = int(votes.v.max()) + 1
-    order, starts = grouped(votes.u.astype(np.int64) * width + votes.v)
-    merged = votes.merged[order]
-    all_say = np.logical_and.reduceat(merged, starts)
-    any_says = np.logical_or.reduceat(merged, starts)
-    held = votes.owned[order]
-    if rule == "owner":
-        most = np.repeat(np.maximum.reduceat(held, starts), np.diff(np.append(starts, len(order))))
-        # Of blocks that hold equally much, all have to say so.
-        is_merged = np.logical_and.reduceat(merged | (held < most), starts)
-    else:
-        is_merged = all_say if rule == "all" else any_says
-    first = order[starts]
+    total = np.where(owned > 0, owned * score, 0.0)
+    return Pairs(u, v, owned, total, merged, merged, owned, merged)
+
+
+def combine(parts: Sequence[Pairs]) -> Pairs:
+    """Put together what different blocks say about the same pairs, sorted by u and v.
+
+    Parameters
+    ----------
+    parts : sequence of Pairs
+        Of single blocks, or put together before.
+    """
+    u, v, area, total, all_merge, any_merges, most, most_merge = (
+        np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Pairs)
+    )
+    order = np.lexsort((v, u))
+    u, v = u[order], v[order]
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = (u[1:] != u[:-1]) | (v[1:] != v[:-1])
+    starts = np.flatnonzero(is_first)
+    if not len(starts):
+        return Pairs(u, v, area, total, all_merge, any_merges, most, most_merge)
+    most = most[order]
+    highest = np.maximum.reduceat(most, starts)
+    # Of blocks that hold equally much, all have to say so.
+    counts = most == np.repeat(highest, np.diff(np.append(starts, len(order))))
     return Pairs(
-        votes.u[first],
-        votes.v[first],
-        np.add.reduceat(held, starts),
-        is_merged,
-        all_say != any_says,
-        np.add.reduceat(np.where(held > 0, held * votes.score[order], 0.0), starts),
+        u[starts],
+        v[starts],
+        np.add.reduceat(area[order], starts),
+        np.add.reduceat(total[order], starts),
+        np.logical_and.reduceat(all_merge[order], starts),
+        np.logical_or.reduceat(any_merges[order], starts),
+        highest,
+        np.logical_and.reduceat(most_merge[order] | ~counts, starts),
     )
 
 
 def _in_contradiction(pairs: Pairs, component: np.ndarray, is_apart: np.ndarray) -> np.ndarray:
-    """Find merged pairs in components that hold a pair which blocks, on the whole, keep apart, bool (P,).
+    """Find pairs in components that hold a pair which blocks, on the whole, keep apart, bool (P,).
 
     Each block alone is consistent, but a chain of merges through several blocks may join what one of them saw
     a membrane between. Such a component is decided anew, by all that is known about its contacts.
     """
     is_inside = component[pairs.u] == component[pairs.v]
-    bad = np.unique(component[pairs.u[is_inside & is_apart & ~pairs.is_merged]])
-    doubtful: np.ndarray = pairs.is_merged & np.isin(component[pairs.u], bad)
+    bad = np.unique(component[pairs.u[is_inside & is_apart]])
+    doubtful: np.ndarray = np.isin(component[pairs.u], bad)
     return doubtful
 
 
@@ -212,8 +233,11 @@ class _Contracted:
         """Add up pairs between the same two components; component 0 is that of background."""
         u, v = component[pairs.u].astype(np.int64), component[pairs.v].astype(np.int64)
         low, high = np.minimum(u, v), np.maximum(u, v)
-        between = np.flatnonzero(low != high)
-        n = int(component.max())
+        n, is_between = int(component.max()), low != high
+        # Only contacts of components that may still be joined matter, and these are few.
+        is_active = np.zeros(n + 1, dtype=bool)
+        is_active[low[is_open & is_between]] = is_active[high[is_open & is_between]] = True
+        between = np.flatnonzero(is_between & is_active[low] & is_active[high])
         order, starts = grouped(low[between] * (n + 1) + high[between])
         rows = between[order]
 

@@ -182,6 +182,17 @@ class BlockRun:
         """List the names of the finished blocks of a stage."""
         return {name.removesuffix(".json") for name in self.store.names(f"{HOME}/done/{stage}")}
 
+    def is_added_up(self, stage: str) -> bool:
+        """Tell whether what all blocks of a stage noted was added up."""
+        return self.store.read_json(f"{HOME}/added/{stage}.json") is not None
+
+    def set_added_up(self, stage: str, is_added_up: bool) -> None:
+        """Note that a stage was added up, or has to be again."""
+        if is_added_up:
+            self.store.write_json(f"{HOME}/added/{stage}.json", {})
+        else:
+            self.store.remove(f"{HOME}/added/{stage}.json")
+
     def set_failure(self, stage: str, block: Block, values: dict[str, Any]) -> None:
         """Note that a block cannot be computed, and why."""
         self.store.write_json(f"{HOME}/failed/{stage}/{block.name}.json", values)

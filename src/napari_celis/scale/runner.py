@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 AHEAD = 4
 """Blocks per worker that a scheduler knows of at a time; more would only fill its memory."""
-FINISHED = "all"
-"""Block name of the note that a stage was added up."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +115,14 @@ def forget_failures(run: BlockRun, stages: list[Stage]) -> None:
     if not any(run.failures(stage.name) for stage in stages):
         return
     for stage in stages:
+        run.set_added_up(stage.name, False)
+        for name in run.finished(stage.name):
+            if (run.flag(stage.name, name) or {}).get("tainted"):
+                run.clear_flag(stage.name, name)
+    # Last, so that whoever is killed here finds them again.
+    for stage in stages:
         for name in run.failures(stage.name):
             run.clear_failure(stage.name, name)
-        for name in run.finished(stage.name):
-            if name == FINISHED or (run.flag(stage.name, name) or {}).get("tainted"):
-                run.clear_flag(stage.name, name)
 
 
 class _Clock:
@@ -186,14 +187,14 @@ class _Work:
         self._clock.skip(stage, n_before / len(grid))
         if tasks:
             stage.prepare(run)
-            run.clear_flag(stage.name, FINISHED)
+            run.set_added_up(stage.name, False)
             self._compute(stage, tasks, len(grid), len(failed))
         if self.lost:
             return
         self._require_some(stage, len(grid))
-        if FINISHED not in run.finished(stage.name):
+        if not run.is_added_up(stage.name):
             self._call(finish_stage, run.store.url, run.checksum, stage.name)
-            run.store.write_json(f"celis/done/{stage.name}/{FINISHED}.json", {})
+            run.set_added_up(stage.name, True)
 
     def _has_digest(self, stage: Stage, name: str, digest: str) -> bool:
         return (self._run.flag(stage.name, name) or {}).get("digest") == digest

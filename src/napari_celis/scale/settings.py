@@ -19,7 +19,7 @@ Rule = Literal["all", "owner", "any"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 """When a pair of supervoxels that several blocks saw counts as merged: when all of them say so, when the
 block does that holds most of the contact, or when any of them says so."""
-BLOCK, HALO = 128, 32
+BLOCK, HALO = 192, 28
 """Voxels of the finest axis that a block and its halo measure by default."""
 THINNEST_HALO = 4
 """Sections that a halo has at least."""
@@ -75,14 +75,14 @@ class RunSettings:
                     f"{name} was made by another version of napari-celis (format {values['format']}, this "
                     f"one writes {FORMAT}). Choose another output."
                 )
-            known = {field.name: values[field.name] for field in fields(cls)}
+            known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls)}
         except (KeyError, TypeError) as error:
             raise BlockwiseError(
                 f"{name} holds no settings of a block-wise run that can be read. Choose another output."
             ) from error
-        return cls(
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in known.items()}
-        )
+        for key, value in known.items():
+            known[key] = tuple(value) if isinstance(value, list) else value
+        return cls(**known)
 
     def require_same(self, other: RunSettings, name: str) -> None:
         """Refuse to go on with a run that was begun with other settings.

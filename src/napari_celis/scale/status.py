@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from napari_celis.scale.run import BlockRun
-from napari_celis.scale.runner import FINISHED, Failure, list_failures
+from napari_celis.scale.runner import Failure, list_failures
 from napari_celis.scale.stages.listing import stages_of
 from napari_celis.scale.stages.relabel import PUBLISH
 from napari_celis.scale.stages.segments import JOIN
@@ -55,7 +55,7 @@ def read_status(run: BlockRun) -> RunStatus:
         StageStatus(
             stage.name,
             stage.title,
-            len(run.finished(stage.name) - {FINISHED}),
+            len(run.finished(stage.name)),
             len(stage.grid(run)),
             len(run.failures(stage.name)),
         )

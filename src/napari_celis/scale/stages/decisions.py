@@ -69,11 +69,13 @@ def in_scan_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _named(columns: dict[str, np.ndarray], names: np.ndarray | None) -> dict[str, np.ndarray]:
-    """Give pairs their ids back, the smaller one first."""
+    """Give pairs their ids back, the smaller one first, sorted by both."""
     if names is None:
         return columns
-    u, v = names[columns["u"]], names[columns["v"]]
-    return {**columns, "u": np.minimum(u, v), "v": np.maximum(u, v)}
+    one, other = names[columns["u"]], names[columns["v"]]
+    columns = {**columns, "u": np.minimum(one, other), "v": np.maximum(one, other)}
+    order = np.lexsort((columns["v"], columns["u"]))
+    return {key: values[order] for key, values in columns.items()}
 
 
 def decisions_of(agglomerator: Agglomerator, model: str) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ from napari_celis.scale.run import BlockRun
 from napari_celis.scale.stages.affinities import PREDICT
 from napari_celis.scale.stages.contacts import MEASURE
 from napari_celis.scale.stages.decisions import DECIDE
+from napari_celis.scale.stages.pairs import GATHER
 from napari_celis.scale.stages.rechunk import RECHUNK
 from napari_celis.scale.stages.relabel import PUBLISH, RELABEL, level_stage, levels_of
 from napari_celis.scale.stages.segments import JOIN
@@ -23,7 +24,7 @@ def stages_of(run: BlockRun) -> list[Stage]:
         stages += [SURVEY, PREDICT]
     if settings.supervoxels is None:
         stages += [FOREGROUND, CUT]
-    stages += [MEASURE, DECIDE, JOIN, RELABEL]
+    stages += [MEASURE, DECIDE, GATHER, JOIN, RELABEL]
     stages += [level_stage(level) for level in range(1, len(levels_of(run)) + 1)]
     return [*stages, PUBLISH]
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 
 from napari_celis.pipeline.stages import Report
 from napari_celis.scale.answers import read_answers
 from napari_celis.scale.grid import Block
-from napari_celis.scale.reconcile import Answer, Votes, reconcile
+from napari_celis.scale.reconcile import Answer, Pairs, combine, reconcile
 from napari_celis.scale.run import HOME, BlockRun
-from napari_celis.scale.stages.contacts import CONTACTS, MEASURE, SIZES
-from napari_celis.scale.stages.decisions import DECIDE, DECISIONS
+from napari_celis.scale.stages.contacts import SIZES
+from napari_celis.scale.stages.decisions import DECIDE
+from napari_celis.scale.stages.pairs import GATHER, PAIRS
 from napari_celis.scale.stages.stage import Figures, Stage, single
 
 SEGMENTS = f"{HOME}/segments"
@@ -22,9 +22,8 @@ SEGMENTS = f"{HOME}/segments"
 def _digest(run: BlockRun, block: Block) -> str:
     """Tell contacts, decisions and answers apart."""
     digest = hashlib.sha256(repr(read_answers(run.store)).encode())
-    for stage in (MEASURE, DECIDE):
-        for name in sorted(run.finished(stage.name)):
-            digest.update(f"{name} {(run.flag(stage.name, name) or {}).get('content')}".encode())
+    for name in sorted(run.finished(GATHER.name)):
+        digest.update(f"{name} {(run.flag(GATHER.name, name) or {}).get('digest')}".encode())
     return digest.hexdigest()
 
 
@@ -33,13 +32,13 @@ def _work(run: BlockRun, block: Block, report: Report) -> Figures:
     report("sizes", 0.0)
     ids, sizes, own = read_sizes(run, names)
     report("decisions", 0.3)
-    votes = read_votes(run, names, ids)
+    pairs = read_pairs(run, ids)
     answers = [
         Answer(one.kind, _index(ids, one.u), _index(ids, one.v))
         for one in read_answers(run.store)
         if _index(ids, one.u) and _index(ids, one.v)
     ]
-    done = reconcile(votes, sizes, run.settings.rule, run.settings.threshold, answers)
+    done = reconcile(pairs, sizes, run.settings.rule, run.settings.threshold, answers)
     report("writing", 0.8)
     digests = {}
     for name, present in own.items():
@@ -49,7 +48,7 @@ def _work(run: BlockRun, block: Block, report: Report) -> Figures:
     return {
         "supervoxels": len(ids) - 1,
         "segments": len(np.unique(done.segment[1:])),
-        "pairs": len(votes.u),
+        "pairs": len(pairs),
         "disputed": done.n_disputed,
         "joined": done.n_joined,
         "answers": len(answers),
@@ -87,51 +86,32 @@ def read_sizes(run: BlockRun, names: list[str]) -> tuple[np.ndarray, np.ndarray,
     return ids, sizes, own
 
 
-def read_votes(run: BlockRun, names: list[str], ids: np.ndarray) -> Votes:
-    """Read the decisions of all blocks, and which part of each contact a block holds.
+def read_pairs(run: BlockRun, ids: np.ndarray) -> Pairs:
+    """Read what all blocks say about every pair, by dense index.
 
     Parameters
     ----------
     run : BlockRun
         The run.
-    names : list of str
-        The blocks that count.
     ids : ndarray of uint64, shape (N + 1,)
         All supervoxels, ascending.
     """
-    columns: dict[str, list[np.ndarray]] = {key: [] for key in ("u", "v", "merged", "score", "owned")}
-    for name in names:
-        table = run.store.read_table(f"{DECISIONS}/{name}.parquet", ["u", "v", "merged", "score"])
-        held = run.store.read_table(f"{CONTACTS}/{name}.parquet", ["u", "v", "area"])
-        if table is None or held is None:
-            continue
-        known = _known(ids, table)
-        table = {key: values[known] for key, values in table.items()}
-        table["u"], table["v"] = (np.searchsorted(ids, table[key]).astype(np.int64) for key in ("u", "v"))
-        keys = table["u"] * len(ids) + table["v"]
-        own = np.searchsorted(ids, held["u"]).astype(np.int64) * len(ids) + np.searchsorted(ids, held["v"])
-        order = np.argsort(own)
-        at = np.minimum(np.searchsorted(own[order], keys), max(len(own) - 1, 0))
-        is_own = own[order][at] == keys if len(own) else np.zeros(len(keys), dtype=bool)
-        table["owned"] = np.where(is_own, held["area"][order][at] if len(own) else 0, 0)
-        for key, values in table.items():
-            columns[key].append(values)
-    joined = {key: np.concatenate(parts) if parts else np.empty(0) for key, parts in columns.items()}
-    return Votes(
-        joined["u"].astype(np.int64),
-        joined["v"].astype(np.int64),
-        joined["merged"].astype(bool),
-        joined["score"],
-        joined["owned"].astype(np.int64),
-    )
+    parts = []
+    for name in sorted(run.finished(GATHER.name)):
+        table = run.store.read_table(f"{PAIRS}/{name}.parquet")
+        if table is not None:
+            # A failed block takes its supervoxels with it.
+            known = _is_known(ids, table["u"]) & _is_known(ids, table["v"])
+            table = {key: values[known] for key, values in table.items()}
+            for key in ("u", "v"):
+                table[key] = np.searchsorted(ids, table[key]).astype(np.int64)
+            parts.append(Pairs(**table))
+    return combine(parts)
 
 
-def _known(ids: np.ndarray, table: dict[str, Any]) -> np.ndarray:
-    """Find pairs of which both are in a core; a failed block takes its own with it."""
-    is_known = np.ones(len(table["u"]), dtype=bool)
-    for key in ("u", "v"):
-        at = np.minimum(np.searchsorted(ids, table[key]), len(ids) - 1)
-        is_known &= ids[at] == table[key]
+def _is_known(ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    is_known: np.ndarray = ids[at] == wanted
     return is_known
 
 
