@@ -102,7 +102,8 @@ def reconcile(
     order = agreed[np.argsort(mean[agreed], kind="stable")]
     u, v = np.concatenate([must[:, 0], pairs.u[order]]), np.concatenate([must[:, 1], pairs.v[order]])
     component = _join_but(n, u, v, apart)
-    is_doubtful = is_merged & _in_contradiction(pairs, component, ~is_merged & (mean >= threshold))
+    is_apart = ~is_merged & (mean >= threshold) & (pairs.area > 0)
+    is_doubtful = is_merged & _in_contradiction(pairs, component, is_apart)
     if is_doubtful.any():
         certain = order[~is_doubtful[order]]
         u, v = np.concatenate([must[:, 0], pairs.u[certain]]), np.concatenate([must[:, 1], pairs.v[certain]])
@@ -128,7 +129,8 @@ def votes_of(u: np.ndarray, v: np.ndarray, merged: np.ndarray, score: np.ndarray
     owned : ndarray of int, shape (P,)
         Faces of the contact that the block holds itself.
     """
-    return Pairs(u, v, owned, owned * score, merged, merged, owned, merged)
+    total = np.where(owned > 0, owned * score, 0.0)
+    return Pairs(u, v, owned, total, merged, merged, owned, merged)
 
 
 def combine(parts: Sequence[Pairs]) -> Pairs:
@@ -263,8 +265,10 @@ class _Contracted:
 
     def scores(self, contacts: np.ndarray) -> np.ndarray:
         """Return the mean score of some contacts; those that are certain are not for us."""
-        scores: np.ndarray = self._total[contacts] / np.maximum(self.graph.arrays.area[contacts], 1)
-        return np.where(self._open[contacts] > 0, scores, np.inf)
+        area = self.graph.arrays.area[contacts]
+        scores: np.ndarray = self._total[contacts] / np.maximum(area, 1)
+        # Faces that nobody counted belong to a block that failed.
+        return np.where((self._open[contacts] > 0) & (area > 0), scores, np.inf)
 
     def follow(self, joined: Joined) -> None:
         """Add up what became one."""
