@@ -305,7 +305,8 @@ def measure_kills(data: Any, n_kills: int = 30, minutes: float = 25.0) -> dict[s
                     cluster=cluster if turn % 2 else None,
                 )
                 kills, attempts, turn = kills + len(done.kills), attempts + done.attempts, turn + 1
-                differing += int((zarr.open_array(str(output / "0"), mode="r")[...] != wanted).sum())
+                found = np.asarray(zarr.open_array(str(output / "0"), mode="r")[...])
+                differing += int(np.count_nonzero(found != wanted))
                 twice += done.computed_twice
     return {
         "blockwise_kills": float(kills),
