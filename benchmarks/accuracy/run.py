@@ -27,7 +27,7 @@ from napari_celis.baselines.compare import baseline_methods, compare
 from napari_celis.baselines.forest import ForestSettings
 from napari_celis.baselines.problem import Problem
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.checkpoint import CelisModel, load_model, save_model
+from napari_celis.models.model_file import CelisModel, load_model, save_model
 from napari_celis.training.annotated import AnnotatedVolume as Annotated
 from napari_celis.training.pipeline import TrainSettings, train_model
 
@@ -51,7 +51,7 @@ def train(block: Block, volume: AnnotatedVolume, settings: TrainSettings, path: 
         print(f"{time.monotonic() - begin:7.0f} s  {record.stage:30} {figures}", file=sys.stderr)
     np.save(path.with_suffix(".npy"), (trained.affinities[0] * 255).round().astype(np.uint8))
     save_model(trained.model, path)
-    trained.bench.clear()
+    trained.checkpoint.clear()
 
 
 def judge(model: CelisModel, path: Path, block: Block, judged: Block, seed: int) -> dict[str, dict[str, Any]]:

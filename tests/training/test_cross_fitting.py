@@ -13,6 +13,7 @@ from napari_celis.training import affinity_stage, energy_stage, policy_stage, sh
 from napari_celis.training.affinity_settings import AffinityTraining
 from napari_celis.training.affinity_stage import AffinityPlan, cross_fitted_affinities
 from napari_celis.training.annotated import AnnotatedVolume, Piece
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_energies
 from napari_celis.training.folds import Slab
 from napari_celis.training.pipeline import TrainSettings
@@ -20,7 +21,6 @@ from napari_celis.training.policy import PolicyExamples
 from napari_celis.training.policy_stage import fit_policy
 from napari_celis.training.records import TrainRecord
 from napari_celis.training.threshold import Curve
-from napari_celis.training.workbench import Workbench
 
 HALO = 2
 
@@ -68,7 +68,7 @@ class FakeTrainer:
 def test_every_fold_is_predicted_by_the_network_of_the_other_one(monkeypatch):
     asked = []
 
-    def predict(net, image, turns):
+    def predict(net, image, symmetries):
         """Answer with the section itself, and whether the network was trained on it."""
         own = image[:, 0, 0].tolist()
         asked.append((net.seen, own))
@@ -77,13 +77,13 @@ def test_every_fold_is_predicted_by_the_network_of_the_other_one(monkeypatch):
 
     monkeypatch.setattr(affinity_stage, "AffinityTrainer", FakeTrainer)
     monkeypatch.setattr(affinity_stage, "to_tensors", lambda _: ({}, {}))
-    monkeypatch.setattr(affinity_stage, "predict_turned", predict)
+    monkeypatch.setattr(affinity_stage, "predict_averaged", predict)
     monkeypatch.setattr(affinity_stage, "in_known_range", lambda image, _: image)
     volumes = [AnnotatedVolume(own, own) for own in (sections(1, 9), sections(20, 23))]
     folds = (Piece(0, 0, 4),), (Piece(0, 4, 9), Piece(1, 0, 4))
     plan = AffinityPlan(AffinityTraining(), 40, 5, "cpu")
-    bench = Workbench(None, "", resume=False)
-    affinities, endings = result_of(cross_fitted_affinities(volumes, folds, plan, bench))
+    checkpoint = Checkpoint(None, "", resume=False)
+    affinities, endings = result_of(cross_fitted_affinities(volumes, folds, plan, checkpoint))
     assert endings == 2 * [{"steps": 40, "best_step": 40, "ended": "time"}]
     for one, (section, was_seen, first_seen) in zip(volumes, affinities, strict=True):
         np.testing.assert_array_equal(section, one.image)
@@ -129,8 +129,8 @@ def test_energies_are_judged_on_the_other_slab(slabs, monkeypatch):
     specs = [sample_spec(name, "pairwise", (3, 3, 3), rng=rng, k=20) for name in ("a", "b")]
     views = tuple([View(slab.upright, slab.upright.expert_states((0.0, 0.5)))] for slab in slabs)
     plan = EnergyPlan("fast", examples=200, power=0.5, seconds=1.0, seed=0)
-    bench = Workbench(None, "", resume=False)
-    energies = result_of(fit_energies(specs, views, plan, bench, torch.device("cpu")))
+    checkpoint = Checkpoint(None, "", resume=False)
+    energies = result_of(fit_energies(specs, views, plan, checkpoint, torch.device("cpu")))
     first, second = {0.25}, {0.75}
     of_spec = [(first, second, True), (second, first, True)]
     assert [runs[i] for i in (0, 1, 3, 4)] == 2 * of_spec
@@ -175,9 +175,9 @@ def test_each_slab_is_visited_by_the_policy_of_the_other_one(monkeypatch, along_
 
     monkeypatch.setattr(policy_stage, "fit_classifier", origins)
     judged = FakeJudged(1), FakeJudged(2)
-    bench = Workbench(None, "", resume=False)
+    checkpoint = Checkpoint(None, "", resume=False)
     folds = [judged[0]], [judged[1]]
-    classifier, own = result_of(fit_policy(folds, 0.5, 100, bench, along_runs=along_runs, seed=7))
+    classifier, own = result_of(fit_policy(folds, 0.5, 100, checkpoint, along_runs=along_runs, seed=7))
     n = 9 if along_runs else 3
     assert classifier == (frozenset({1, 2}), 2 * n)
     assert own == [(frozenset({1}), n), (frozenset({2}), n)]
@@ -203,7 +203,7 @@ def test_thresholds_are_chosen_by_what_never_saw_the_place(monkeypatch, size):
         def first_sums(self):
             return np.zeros((len(self.specs), 1, 2)), np.ones(1)
 
-    def curves(pairs, stage, bench):
+    def curves(pairs, stage, checkpoint):
         run.append([(one.place, one.networks, one.slab.truth.shape, scorer) for one, scorer in pairs])
         yield TrainRecord(stage, 0.0)
         return [Curve(np.array([-np.inf, -1.0]), np.array([0.0, -float(one.place)])) for one, _ in pairs]
@@ -220,8 +220,10 @@ def test_thresholds_are_chosen_by_what_never_saw_the_place(monkeypatch, size):
     slabs = [Slab(labels, place * labels, np.zeros((3, *labels.shape), np.float32)) for place in (1, 2, 3)]
     rng = np.random.default_rng(0)
     specs = (sample_spec("a", "pairwise", (9, 9, 9), rng=rng, k=8),)
-    bench = Workbench(None, "", resume=False)
-    stage = shape_stage.ShapeStage(TrainSettings(minutes=0.1), specs, (10.0,) * 3, bench, torch.device("cpu"))
+    checkpoint = Checkpoint(None, "", resume=False)
+    stage = shape_stage.ShapeStage(
+        TrainSettings(minutes=0.1), specs, (10.0,) * 3, checkpoint, torch.device("cpu")
+    )
     energies = Energies(("energies of 1", "energies of 2"), "energies of both", {})
     found = result_of(stage.policies((slabs[:1], slabs[1:]), energies))
     strangers = {1: "energies of 2", 2: "energies of 1", 3: "energies of 1"}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
 
 
-class Policy(StrEnum):
+class PolicyOption(StrEnum):
     """Ways to order merges."""
 
     energy = "energy"
@@ -47,7 +47,7 @@ def agglomerate(
         float | None, typer.Option(metavar="T", help="Stop at this score; the model's own by default.")
     ] = None,
     policy: Annotated[
-        Policy | None, typer.Option(help="How merges are ordered; the model's own policy by default.")
+        PolicyOption | None, typer.Option(help="How merges are ordered; the model's own policy by default.")
     ] = None,
     any_voxel_size: AnyVoxelSizeOption = False,
     json: JsonOption = None,
@@ -59,7 +59,7 @@ def agglomerate(
     from napari_celis.core.volume import Volume
     from napari_celis.io.affinities import open_affinities
     from napari_celis.io.volumes import open_volume, write_volume
-    from napari_celis.models.checkpoint import load_model
+    from napari_celis.models.model_file import load_model
     from napari_celis.pipeline.choice import Choice
     from napari_celis.pipeline.recipe import prepare
 

@@ -66,8 +66,8 @@ def read_annotated(
     CelisError
         With one sentence, before anything large is read where that is possible.
     """
-    from napari_celis.cli.remarks import remark_on_roles
-    from napari_celis.core.volume import count_voxels
+    from napari_celis.cli.options import say
+    from napari_celis.core.volume import count_voxels, role_warnings
     from napari_celis.io.memory import require_memory
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
     from napari_celis.pipeline.memory import TRAINING
@@ -89,7 +89,8 @@ def read_annotated(
     for target, own in zip(images, opened, strict=True):
         grey = read_image(own["image"])
         labels = read_labels(own["supervoxels"]) if supervoxels else None
-        remark_on_roles(grey, labels)
+        for warning in role_warnings(grey, labels):
+            say(f"Remark: {warning}")
         volumes.append(AnnotatedVolume(grey, read_labels(own["truth"]), labels, target))
     require_own_truths(volumes)
     return volumes, opened[0]["image"].voxel_size_nm

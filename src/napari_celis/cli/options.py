@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from napari_celis.core.volume import Volume
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.model_file import CelisModel
 
 ImageOption = Annotated[str, typer.Option("--image", metavar="V", help="Image.")]
 ModelOption = Annotated[str, typer.Option("--model", metavar="MODEL", help="Model file made by celis train.")]
@@ -71,7 +71,7 @@ def require_folder(path: Path) -> None:
 def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisModel, Volume]:
     """Load a model and open an image that it can be applied to."""
     from napari_celis.io.volumes import open_volume
-    from napari_celis.models.checkpoint import load_model
+    from napari_celis.models.model_file import load_model
     from napari_celis.pipeline.checks import require_voxel_size
 
     loaded, volume = load_model(model), open_volume(image)

@@ -64,7 +64,10 @@ def train(
     ] = 0,
     second_round: Annotated[
         bool,
-        typer.Option("--second-round", help="Learn once more, where the model itself comes to."),
+        typer.Option(
+            "--second-round",
+            help="Train a second time, on states that the trained model reaches (as in DAgger).",
+        ),
     ] = False,
     attribution: Annotated[
         str, typer.Option(metavar="TEXT", help="Whose data it is; kept in the model.")
@@ -73,8 +76,8 @@ def train(
         list[str] | None,
         typer.Option(
             metavar="OUT",
-            help="Also write the affinities of this image by networks that did not see the place, for "
-            "`celis compare --train-affinities`.",
+            help="Also write the affinities of this image, each half predicted by a network trained on the "
+            "other, for `celis compare --train-affinities`.",
         ),
     ] = None,
     dilation: Annotated[
@@ -88,11 +91,13 @@ def train(
         str, typer.Option(metavar="NAME", help="cpu, cuda or mps; the best one by default.")
     ] = "auto",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Take up an interrupted training of the same data and settings.")
+        bool,
+        typer.Option("--resume", help="Continue an interrupted training with the same data and settings."),
     ] = False,
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Throw an interrupted training of this model away.")
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Delete an interrupted training of this model and start again.")
     ] = False,
+    anew: Annotated[bool, typer.Option("--anew", hidden=True, help="Old name of --restart.")] = False,
     records: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
     ] = None,
@@ -101,11 +106,14 @@ def train(
     """Train affinity network, energy models and policy on one or several annotated volumes."""
     from napari_celis.core.errors import CelisError
     from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
-    from napari_celis.models.checkpoint import save_model
+    from napari_celis.models.model_file import save_model
     from napari_celis.training.pipeline import TrainSettings, train_model
 
     if minutes != minutes:
-        raise typer.BadParameter("that is no number of minutes.", param_hint="--minutes")
+        raise typer.BadParameter("this is not a number.", param_hint="--minutes")
+    restart = restart or anew
+    if resume and restart:
+        raise typer.BadParameter("give only one of them.", param_hint="--resume, --restart")
     require_outputs(json, output, records)
     supervoxels, affinities = supervoxels or [], affinities or []
     require_pairs(image, truth, supervoxels, affinities)
@@ -115,10 +123,10 @@ def train(
     inputs = named("--image", image) | named("--truth", truth) | named("--supervoxels", supervoxels)
     require_distinct(outputs, inputs, unnamed=DEFAULT_DATASET)
     unfinished = output.with_name(f"{output.name}.training")
-    if unfinished.exists() and not (resume or anew):
+    if unfinished.exists() and not (resume or restart):
         raise CelisError(
-            f"There is an unfinished training of {output}. Go on with it by --resume, or throw it away by "
-            "--anew."
+            f"There is an unfinished training of {output}. Add --resume to continue it, or --restart to "
+            "delete it and start again."
         )
     volumes, voxel_size_nm = read_annotated(image, truth, supervoxels)
     settings = TrainSettings(
@@ -137,12 +145,12 @@ def train(
     try:
         trained = _follow(training, records)
     except KeyboardInterrupt:
-        typer.echo("What is finished is kept: the same command with --resume goes on there.", err=True)
+        typer.echo("Finished parts are kept. Run the same command with --resume to continue.", err=True)
         raise
     model = save_model(trained.model, output)
     for own, target in zip(trained.affinities, affinities, strict=False):
         write_affinities(Affinities(own, voxel_size_nm), target)
-    trained.bench.clear()
+    trained.checkpoint.clear()
     for sentence in _told(trained.model.figures):
         typer.echo(sentence)
     thresholds = trained.model.thresholds

@@ -43,7 +43,7 @@ class Merge:
     changes: Changes
     joined: Joined | None
     """The two segments that became one; None for a merge inside one segment."""
-    judged: Any
+    scored: Any
     """What the policy needs to take the join back."""
     moved: np.ndarray
     segments: np.ndarray
@@ -59,16 +59,16 @@ class Merge:
         changes = tuple(scores.apply_merge(join) for scores, join in zip(state.specs, joins, strict=True))
         state.count_energy(changes)
         ranking, contact = state.ranking, int(state.graph.arrays.contact_of[action])
-        joined, judged, moved, segments = None, None, NOTHING, NOTHING
+        joined, scored, moved, segments = None, None, NOTHING, NOTHING
         if state.graph.arrays.is_open[contact]:
             joined = state.graph.join(contact)
             ranking.ranked.join(joined, 1)
-            judged = ranking.judge.join(joined)
+            scored = ranking.scorer.join(joined)
             moved = state.graph.members_of(joined.absorbed)
             segments = np.full(len(moved), joined.absorbed, dtype=np.int32)
         state.order.append(action)
         state.taken[action] = True
-        done = cls(action, changes, joined, judged, moved, segments, state.evaluated)
+        done = cls(action, changes, joined, scored, moved, segments, state.evaluated)
         state.evaluated = []
         touched = state.follow(changes, 1)
         ranking.refresh([joined.kept] if joined else [], state.forbidden(), done._ended(touched))
@@ -81,7 +81,7 @@ class Merge:
         state.restore(self.changes)
         touched = state.follow(self.changes, -1)
         if joined is not None:
-            ranking.judge.unjoin(joined, self.judged)
+            ranking.scorer.unjoin(joined, self.scored)
             ranking.ranked.join(joined, -1)
             state.graph.unjoin(joined)
         state.taken[state.order.pop()] = False
@@ -150,7 +150,7 @@ class Cut:
         if len(moved):
             name = int(moved[state.supervoxels.sizes[moved].argmax()])
             split = state.graph.split(segment, moved, name)
-            before = ranking.ranked.split(split), ranking.judge.split(split)
+            before = ranking.ranked.split(split), ranking.scorer.split(split)
         state.taken[:] = taken
         state.order = [one for one in order if taken[one]]
         segments = np.full(len(moved), segment, dtype=np.int32)
@@ -168,7 +168,7 @@ class Cut:
         if self.split is not None:
             state.graph.unsplit(self.split)
             ranking.ranked.unsplit(self.split, self.before[0])
-            ranking.judge.unsplit(self.split, self.before[1])
+            ranking.scorer.unsplit(self.split, self.before[1])
         removed = set(self.order) - set(state.order)
         state.order = self.order
         state.taken[self.order] = True

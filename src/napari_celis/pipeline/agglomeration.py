@@ -14,7 +14,7 @@ from napari_celis.core.errors import ModelError
 from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.models.apply import energy_of
-from napari_celis.models.checkpoint import CelisModel, PolicyName
+from napari_celis.models.model_file import CelisModel, PolicyName
 
 
 def agglomerator_of(

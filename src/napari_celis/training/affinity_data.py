@@ -12,9 +12,9 @@ import numpy as np
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.turns import Turn
+from napari_celis.core.symmetry import Symmetry
 from napari_celis.core.volume import format_shape
-from napari_celis.training.augmentation import Augmentation, draw_turn, vary_intensity
+from napari_celis.training.augmentation import Augmentation, draw_symmetry, vary_intensity
 
 UNKNOWN = 0
 OUTSIDE = -1
@@ -32,7 +32,7 @@ def prepare_labels(
     background: Background = "unknown",
     voxel_size_nm: Sequence[float] = (1.0, 1.0, 1.0),
 ) -> np.ndarray:
-    """Turn true labels into the ids that targets are made from.
+    """Symmetry true labels into the ids that targets are made from.
 
     Parameters
     ----------
@@ -200,17 +200,17 @@ class PatchSampler:
 
     def _draw_anywhere(self, rng: np.random.Generator) -> Patch:
         """Draw a patch; targets are made after the symmetry, so they point to the right neighbours."""
-        turn = draw_turn(rng, self.augmentation, self.voxel_size_nm)
-        size, context = turn.source(self.output_zyx), turn.source(self.context_zyx)
+        symmetry = draw_symmetry(rng, self.augmentation, self.voxel_size_nm)
+        size, context = symmetry.source(self.output_zyx), symmetry.source(self.context_zyx)
         if any(n < s + 2 * c for n, s, c in zip(self.image.shape, size, context, strict=True)):
-            turn = Turn(mirrored=turn.mirrored)
+            symmetry = Symmetry(mirrored=symmetry.mirrored)
             size, context = self.output_zyx, self.context_zyx
         low = [self._draw_low(rng, axis, s, c) for axis, (s, c) in enumerate(zip(size, context, strict=True))]
         image = _window(self.image, low, size, context)
-        reach = turn.source(self._reach())
-        labels = turn.apply(_window(self.labels, low, size, reach))
+        reach = symmetry.source(self._reach())
+        labels = symmetry.apply(_window(self.labels, low, size, reach))
         targets, known = affinity_targets(labels, self.offsets, self._reach())
-        return Patch(vary_intensity(turn.apply(image), rng, self.augmentation), targets, known)
+        return Patch(vary_intensity(symmetry.apply(image), rng, self.augmentation), targets, known)
 
     @cached_property
     def _labelled(self) -> list[tuple[int, int]]:
@@ -255,8 +255,8 @@ class VolumeSampler:
 
     def draw(self, rng: np.random.Generator) -> Patch:
         """Draw a patch from one of the volumes."""
-        place = int(rng.choice(len(self.samplers), p=self._shares)) if len(self.samplers) > 1 else 0
-        return self.samplers[place].draw(rng)
+        index = int(rng.choice(len(self.samplers), p=self._shares)) if len(self.samplers) > 1 else 0
+        return self.samplers[index].draw(rng)
 
 
 def _window(volume: np.ndarray, low: Sequence[int], size: Sequence[int], margin: Sequence[int]) -> np.ndarray:

@@ -15,16 +15,16 @@ import torch
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.device import choose_device
-from napari_celis.models.inference import predict_affinities, predict_turned
+from napari_celis.models.inference import predict_affinities, predict_averaged
 from napari_celis.models.intensity import in_known_range
 from napari_celis.training.affinity import AffinityTrainer, ImageAndTruth
 from napari_celis.training.affinity_settings import AffinityTraining
 from napari_celis.training.annotated import AnnotatedVolume, Folds, Piece, labelled_box
 from napari_celis.training.budget import affordable, kept_cost, processor_seconds
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.records import Records, TrainRecord, within
-from napari_celis.training.workbench import Workbench
 
-AVERAGED_TURNS = 4
+AVERAGED_SYMMETRIES = 4
 """Symmetries of the image that affinities are averaged over; more of them gain hardly anything."""
 KEEP_SECONDS = 30.0
 """An interruption loses at most this much of an affinity network's training."""
@@ -70,7 +70,7 @@ def plan_affinity(
     volumes: Sequence[AnnotatedVolume],
     settings: AffinityTraining,
     seconds: float,
-    bench: Workbench,
+    checkpoint: Checkpoint,
     *,
     seed: int,
     device: str,
@@ -85,7 +85,7 @@ def plan_affinity(
         How.
     seconds : float
         Processor time per thread, for one of three networks.
-    bench : Workbench
+    checkpoint : Checkpoint
         Keeps what was measured.
     seed : int
         Of weights, patches and dropout.
@@ -93,10 +93,10 @@ def plan_affinity(
         See `choose_device`.
     """
     rehearsal = _Rehearsal(volumes, replace(settings, report_every=1), seed, device)
-    step = kept_cost(bench, "cost of a step", rehearsal.step)
-    voxel = kept_cost(bench, "cost of a voxel", rehearsal.voxel)
+    step = kept_cost(checkpoint, "cost of a step", rehearsal.step)
+    voxel = kept_cost(checkpoint, "cost of a voxel", rehearsal.voxel)
     n_judged = sum(min(math.prod(JUDGED_BOX), one.image.size) for one in volumes)
-    n_predicted = AVERAGED_TURNS * sum(one.image.size for one in volumes) / 2
+    n_predicted = AVERAGED_SYMMETRIES * sum(one.image.size for one in volumes) / 2
     left = seconds - voxel * (VALIDATIONS * n_judged + n_predicted)
     return AffinityPlan(settings, affordable(max(left, LEAST_TRAINING * seconds), step), seed, device)
 
@@ -135,29 +135,29 @@ def fit_affinity(
     part: str,
     volumes: Sequence[ImageAndTruth],
     plan: AffinityPlan,
-    bench: Workbench,
+    checkpoint: Checkpoint,
     *,
     validation: Sequence[ImageAndTruth] | None = None,
     stop_at: int | None = None,
 ) -> Records[FittedAffinity]:
-    """Train one affinity network, or go on with it where the workbench has it.
+    """Train one affinity network, or go on with it where the checkpoint has it.
 
     Parameters
     ----------
     part : str
-        Name on the workbench, and of the stage.
+        Name on the checkpoint, and of the stage.
     volumes : sequence of (ndarray, ndarray)
         Images and truths to learn from.
     plan : AffinityPlan
         How, and how long.
-    bench : Workbench
+    checkpoint : Checkpoint
         Keeps the trainer's state every so often, and the network when it is done.
     validation : sequence of (ndarray, ndarray), optional
         What to judge it by; when it no longer gets better there, it ends.
     stop_at : int, optional
         Step at which it ends in any case.
     """
-    finished, ended = bench.load(part), bench.load(f"{part}-ending")
+    finished, ended = checkpoint.load(part), checkpoint.load(f"{part}-ending")
     if finished is not None and ended is not None:
         return FittedAffinity(from_tensors(*finished).to(choose_device(plan.device)), ended[1])
     settings = plan.judged if validation else plan.settings
@@ -165,13 +165,13 @@ def fit_affinity(
         volumes, settings, seed=plan.seed, validation=validation or None, device=plan.device
     )
     unfinished = f"{part}-unfinished"
-    earlier = bench.load(unfinished)
+    earlier = checkpoint.load(unfinished)
     if earlier is not None:
         trainer.resume(*earlier)
     kept = time.monotonic()
     for record in trainer.run(plan.steps, stop_at=stop_at):
         if time.monotonic() - kept > KEEP_SECONDS:
-            bench.keep(unfinished, *trainer.state())
+            checkpoint.keep(unfinished, *trainer.state())
             kept = time.monotonic()
         figures = {"loss": record.loss}
         if record.figures is not None:
@@ -183,14 +183,14 @@ def fit_affinity(
         "best_step": trainer.best_step if validation else trainer.step,
         "ended": "no longer better" if trainer.is_satisfied else "time",
     }
-    bench.keep(f"{part}-ending", {}, ending)
-    bench.keep(part, *to_tensors(net))
-    bench.drop(unfinished)
+    checkpoint.keep(f"{part}-ending", {}, ending)
+    checkpoint.keep(part, *to_tensors(net))
+    checkpoint.drop(unfinished)
     return FittedAffinity(net, ending)
 
 
 def cross_fitted_affinities(
-    volumes: Sequence[AnnotatedVolume], folds: Folds, plan: AffinityPlan, bench: Workbench
+    volumes: Sequence[AnnotatedVolume], folds: Folds, plan: AffinityPlan, checkpoint: Checkpoint
 ) -> Records[tuple[list[np.ndarray], list[dict[str, Any]]]]:
     """Predict each fold with a network that was trained on the other one.
 
@@ -203,20 +203,20 @@ def cross_fitted_affinities(
     """
     affinities = [np.empty((3, *one.image.shape), dtype=np.float16) for one in volumes]
     endings = []
-    for place, fold in enumerate(folds):
-        other = [_cut(volumes, piece) for piece in folds[1 - place]]
+    for index, fold in enumerate(folds):
+        other = [_cut(volumes, piece) for piece in folds[1 - index]]
         records = fit_affinity(
-            f"affinity network {place + 1} of 3", other, plan, bench, validation=_judged(volumes, fold)
+            f"affinity network {index + 1} of 3", other, plan, checkpoint, validation=_judged(volumes, fold)
         )
-        fitted = yield from within(records, place / 2, (place + 1) / 2)
+        fitted = yield from within(records, index / 2, (index + 1) / 2)
         endings.append(fitted.ending)
-        kept = bench.load(f"affinities {place + 1}")
+        kept = checkpoint.load(f"affinities {index + 1}")
         if kept is None:
             found = {
                 str(n): torch.from_numpy(_predict(fitted.net, volumes[piece.volume].image, piece))
                 for n, piece in enumerate(fold)
             }
-            bench.keep(f"affinities {place + 1}", found, {})
+            checkpoint.keep(f"affinities {index + 1}", found, {})
         else:
             found = kept[0]
         for n, piece in enumerate(fold):
@@ -252,5 +252,5 @@ def _predict(net: AffinityNet, image: np.ndarray, piece: Piece) -> np.ndarray:
     """
     begin = max(0, piece.start - net.halo_zyx[0])
     around = in_known_range(image, net.settings.intensity)[begin : piece.stop + net.halo_zyx[0]]
-    found = predict_turned(net, around, AVERAGED_TURNS)
+    found = predict_averaged(net, around, AVERAGED_SYMMETRIES)
     return found[:, piece.start - begin : piece.stop - begin].astype(np.float16)

@@ -74,14 +74,14 @@ def divide(truths: Sequence[np.ndarray]) -> Folds:
     def count(piece: Piece) -> int:
         return int(known[piece.volume][piece.sections].sum())
 
-    pieces = [Piece(place, 0, len(truth)) for place, truth in enumerate(truths)]
+    pieces = [Piece(index, 0, len(truth)) for index, truth in enumerate(truths)]
     total = sum(count(piece) for piece in pieces)
     largest = max(pieces, key=count)
     while len(pieces) < 2 or count(largest) > LARGEST_SHARE * total:
         if largest.stop - largest.start < SMALLEST_CUT:
             break
-        place = pieces.index(largest)
-        pieces[place : place + 1] = _halves(largest, known[largest.volume])
+        index = pieces.index(largest)
+        pieces[index : index + 1] = _halves(largest, known[largest.volume])
         largest = max(pieces, key=count)
     folds: list[list[Piece]] = [[], []]
     for piece in sorted(pieces, key=count, reverse=True):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from napari_celis.training.workbench import Workbench
+from napari_celis.training.checkpoint import Checkpoint
 
 SMALLEST_COST = 1e-6
 """Seconds; clocks are coarse."""
@@ -24,23 +24,23 @@ def processor_seconds(device: torch.device) -> float:
     return time.process_time() / torch.get_num_threads()
 
 
-def kept_cost(bench: Workbench, part: str, measure: Callable[[], float]) -> float:
+def kept_cost(checkpoint: Checkpoint, part: str, measure: Callable[[], float]) -> float:
     """Return what a unit of work costs in seconds: as it was kept, or else measured and kept.
 
     Parameters
     ----------
-    bench : Workbench
+    checkpoint : Checkpoint
         Keeps it.
     part : str
         Name there.
     measure : callable
         Measures it.
     """
-    kept = bench.load(part)
+    kept = checkpoint.load(part)
     if kept is not None:
         return float(kept[1]["seconds"])
     seconds = max(SMALLEST_COST, measure())
-    bench.keep(part, {}, {"seconds": seconds})
+    checkpoint.keep(part, {}, {"seconds": seconds})
     return seconds
 
 

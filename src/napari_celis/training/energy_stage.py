@@ -15,11 +15,11 @@ from napari_celis.core.presets import Preset
 from napari_celis.models.energy import EnergyNetwork, preset_settings
 from napari_celis.models.features import LAYOUT_GRID, CentreFeatures
 from napari_celis.training.budget import affordable, kept_cost, processor_seconds
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.energy import EnergyRecord, EnergyTraining, train_energy
 from napari_celis.training.examples import Examples, join_examples, sample_examples
 from napari_celis.training.folds import Scene
 from napari_celis.training.records import Records, TrainRecord, within
-from napari_celis.training.workbench import Workbench
 
 MOST_EPOCHS = 30
 REHEARSED = 8192
@@ -63,7 +63,7 @@ def fit_energies(
     specs: Sequence[DescriptorSpec],
     views: tuple[Sequence[View], Sequence[View]],
     plan: EnergyPlan,
-    bench: Workbench,
+    checkpoint: Checkpoint,
     device: torch.device,
     stage: str = "energy of",
 ) -> Records[Energies]:
@@ -77,7 +77,7 @@ def fit_energies(
         Of the first slab, and of the second.
     plan : EnergyPlan
         Sizes and time.
-    bench : Workbench
+    checkpoint : Checkpoint
         Keeps the networks of each finished spec.
     device : torch.device
         Where to train.
@@ -85,13 +85,13 @@ def fit_energies(
         How the stages are called, before the name of the spec.
     """
     energies = Energies(([], []), [], {})
-    for place, spec in enumerate(specs):
+    for index, spec in enumerate(specs):
         part = f"{stage} {spec.name}"
-        kept = bench.load(part)
+        kept = checkpoint.load(part)
         if kept is None:
-            records = _fit_spec(spec, views, plan, bench, device, part)
-            networks, facts = yield from within(records, place / len(specs), (place + 1) / len(specs))
-            bench.keep(part, _tensors(networks), facts)
+            records = _fit_spec(spec, views, plan, checkpoint, device, part)
+            networks, facts = yield from within(records, index / len(specs), (index + 1) / len(specs))
+            checkpoint.keep(part, _tensors(networks), facts)
         else:
             facts = kept[1]
             networks = _networks(plan, spec, kept[0], facts)
@@ -105,7 +105,7 @@ def _fit_spec(
     spec: DescriptorSpec,
     views: tuple[Sequence[View], Sequence[View]],
     plan: EnergyPlan,
-    bench: Workbench,
+    checkpoint: Checkpoint,
     device: torch.device,
     part: str,
 ) -> Records[tuple[list[EnergyNetwork], dict[str, Any]]]:
@@ -113,7 +113,7 @@ def _fit_spec(
     yield TrainRecord(part, 0.0)
     rng = np.random.default_rng(plan.seed)
     data = [_examples(spec, own, plan, rng) for own in views]
-    cost = kept_cost(bench, f"cost of {part}", lambda: _cost_of_example(spec, data[0], plan, device))
+    cost = kept_cost(checkpoint, f"cost of {part}", lambda: _cost_of_example(spec, data[0], plan, device))
     n_epochs = affordable(plan.seconds, cost * max(len(examples) for examples, _ in data), MOST_EPOCHS)
     training = EnergyTraining(seed=plan.seed, max_epochs=n_epochs)
     networks, epochs, auc = [], [], []
@@ -211,8 +211,8 @@ def round_weights(network: EnergyNetwork) -> EnergyNetwork:
 def _tensors(networks: Sequence[EnergyNetwork]) -> dict[str, torch.Tensor]:
     """Name the weights of several networks."""
     return {
-        f"{place}.{name}": tensor
-        for place, network in enumerate(networks)
+        f"{index}.{name}": tensor
+        for index, network in enumerate(networks)
         for name, tensor in network.state_dict().items()
     }
 
@@ -222,9 +222,9 @@ def _networks(
 ) -> list[EnergyNetwork]:
     """Put networks together again."""
     networks = []
-    for place in range(3):
+    for index in range(3):
         network = EnergyNetwork(preset_settings(plan.preset, spec.n_bits, facts["n_features"]))
-        prefix = f"{place}."
+        prefix = f"{index}."
         own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
         network.load_state_dict(own)
         networks.append(network)

@@ -22,25 +22,25 @@ from napari_celis.core.volume import as_labels, as_triple, require_same_shape
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.metrics import score
 from napari_celis.models.affinity_base import NEIGHBOURS
-from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
 from napari_celis.models.features import LAYOUT_GRID
+from napari_celis.models.model_file import CelisModel
 from napari_celis.training.affinity_data import affinity_targets
 from napari_celis.training.affinity_loss import judge
 from napari_celis.training.affinity_settings import affinity_training
 from napari_celis.training.affinity_stage import (
-    AVERAGED_TURNS,
+    AVERAGED_SYMMETRIES,
     cross_fitted_affinities,
     fit_affinity,
     plan_affinity,
 )
 from napari_celis.training.annotated import AnnotatedVolume, Folds, divide, labelled_box
+from napari_celis.training.checkpoint import Checkpoint, fingerprint
 from napari_celis.training.folds import Slab
 from napari_celis.training.records import TrainRecord, within
-from napari_celis.training.refusals import require_both_kinds, require_learnable
 from napari_celis.training.settings import AFFINITY_SHARE, ENERGY_SHARE, TrainSettings
 from napari_celis.training.shape_stage import SMALLEST_WINDOW, Policies, ShapeStage
-from napari_celis.training.workbench import Workbench, fingerprint
+from napari_celis.training.validation import require_both_kinds, require_learnable
 
 __all__ = ["AnnotatedVolume", "TrainSettings", "Trained", "train_model"]
 
@@ -55,7 +55,7 @@ class Trained:
     model: CelisModel
     affinities: list[np.ndarray]
     """Of each training volume, by networks that did not see the place: what baselines may be tuned on."""
-    bench: Workbench
+    checkpoint: Checkpoint
     """What `resume` would take up; to be cleared when the model is safe."""
 
 
@@ -82,7 +82,7 @@ def train_model(
     attribution : str
         Whose data it is; kept in the model.
     folder : Path, optional
-        Where finished parts are kept until `Trained.bench` is cleared.
+        Where finished parts are kept until `Trained.checkpoint` is cleared.
     resume : bool
         Take up what an interrupted run left there.
 
@@ -103,7 +103,7 @@ def train_model(
     # An interrupted run may go on with another processor.
     what = {**asdict(settings), "nm": list(voxel_size_nm), "device": None}
     arrays = (array for one in volumes for array in (one.image, one.truth, one.supervoxels))
-    bench = Workbench(folder, fingerprint(what, *arrays), resume=resume)
+    checkpoint = Checkpoint(folder, fingerprint(what, *arrays), resume=resume)
     # Every voxel counts, and the other fold judges: nothing more is held out.
     training = replace(
         affinity_training(settings.affinity, nm, holdout=0.0),
@@ -112,15 +112,15 @@ def train_model(
     )
     yield TrainRecord("measuring", 0.0)
     plan = plan_affinity(
-        volumes, training, settings.seconds * AFFINITY_SHARE / 3, bench,
+        volumes, training, settings.seconds * AFFINITY_SHARE / 3, checkpoint,
         seed=settings.seed, device=settings.device,
     )  # fmt: skip
     middle = 2 / 3 * AFFINITY_SHARE
-    records = cross_fitted_affinities(volumes, folds, plan, bench)
+    records = cross_fitted_affinities(volumes, folds, plan, checkpoint)
     affinities, endings = yield from within(records, 0.0, middle)
     smallest = np.max([spec.box_zyx for spec in specs], axis=0)
     slabs = _slabs(volumes, folds, affinities, nm, (int(smallest[0]), SMALLEST_WINDOW, SMALLEST_WINDOW))
-    stage = ShapeStage(settings, specs, nm, bench, choose_device(settings.device))
+    stage = ShapeStage(settings, specs, nm, checkpoint, choose_device(settings.device))
     share = min(1.0, stage.share(slabs))
     first, second = ([slab.window(share, SMALLEST_WINDOW) for slab in fold] for fold in slabs)
     energies = yield from within(stage.energies((first, second)), middle, middle + ENERGY_SHARE)
@@ -129,7 +129,11 @@ def train_model(
     # There is nothing left to stop by: as many steps as each fold alone needed.
     stop_at = round(float(np.mean([ending["best_step"] for ending in endings])))
     last = fit_affinity(
-        "affinity network 3 of 3", [(one.image, one.truth) for one in volumes], plan, bench, stop_at=stop_at
+        "affinity network 3 of 3",
+        [(one.image, one.truth) for one in volumes],
+        plan,
+        checkpoint,
+        stop_at=stop_at,
     )
     fitted = yield from within(last, 1 - AFFINITY_SHARE / 3, 1.0)
     figures = {
@@ -149,7 +153,7 @@ def train_model(
         specs=policies.specs,
         energies=tuple(energies.of_both),
         voxel_size_nm=nm,
-        turns=AVERAGED_TURNS,
+        n_symmetries=AVERAGED_SYMMETRIES,
         layout_grid=LAYOUT_GRID,
         supervoxels=SUPERVOXELS,
         policy="learned",
@@ -158,7 +162,7 @@ def train_model(
         figures=figures,
         attribution=attribution,
     )
-    return Trained(model, affinities, bench)
+    return Trained(model, affinities, checkpoint)
 
 
 def _slabs(
@@ -197,13 +201,13 @@ def _of_volumes(
 ) -> list[dict[str, Any]]:
     """Say how well each volume does by what was not learned from it; errors in bits, of quarter slabs."""
     found = []
-    for place, one in enumerate(volumes):
-        own = [(fold, n) for fold in range(2) for n, piece in enumerate(folds[fold]) if piece.volume == place]
+    for index, one in enumerate(volumes):
+        own = [(fold, n) for fold in range(2) for n, piece in enumerate(folds[fold]) if piece.volume == index]
         sizes = [int(np.count_nonzero(slabs[fold][n].truth)) for fold, n in own]
         before = [_vi(slabs[fold][n]) for fold, n in own]
         figures: dict[str, Any] = {
             "name": one.name,
-            "affinity_auc": _unseen_auc(affinities[place], one),
+            "affinity_auc": _unseen_auc(affinities[index], one),
             "vi_supervoxels": float(np.average(before, weights=sizes)),
         }
         for policy, changes in policies.changes.items():

@@ -12,11 +12,12 @@ import torch
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy, Scorer
+from napari_celis.core.policy import ContactClassifier, EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.folds import Slab
 from napari_celis.training.policy import (
     PolicyExamples,
@@ -27,7 +28,6 @@ from napari_celis.training.policy import (
 )
 from napari_celis.training.records import Records, TrainRecord
 from napari_celis.training.threshold import Curve, best_threshold, run_curve
-from napari_celis.training.workbench import Workbench
 
 HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
 """Runs that look for the threshold go on up to these scores: one centre of the densest lattice; 2 % right."""
@@ -71,11 +71,11 @@ class Judged:
         features = [self.slab.upright.features(spec, LAYOUT_GRID) for spec in self.specs]
         return NetworkEnergy(self.networks, features, self.device)
 
-    def agglomerator(self, scorer: Scorer | None) -> Agglomerator:
-        """Start over, ordered by energy or by a scorer."""
+    def agglomerator(self, classifier: ContactClassifier | None) -> Agglomerator:
+        """Start over, ordered by energy or by a classifier."""
         policy: Policy = EnergyPolicy()
-        if scorer is not None:
-            policy = LearnedPolicy(scorer, self.slab.contacts)
+        if classifier is not None:
+            policy = LearnedPolicy(classifier, self.slab.contacts)
         return Agglomerator(self.slab.upright.supervoxels, self.specs, self.energy, policy=policy)
 
     def first_sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -95,15 +95,15 @@ class Judged:
         with self.agglomerator(Undecided()) as agglomerator:
             return state_examples(agglomerator, self._along(agglomerator))
 
-    def visited(self, scorer: Scorer, *, own_mistakes: bool, most: int) -> PolicyExamples:
+    def visited(self, classifier: ContactClassifier, *, own_mistakes: bool, most: int) -> PolicyExamples:
         """Follow a policy and collect what it decides on."""
-        with self.agglomerator(scorer) as agglomerator:
+        with self.agglomerator(classifier) as agglomerator:
             return visit(agglomerator, self._along(agglomerator), own_mistakes=own_mistakes, most=most)
 
-    def curve(self, scorer: Scorer | None) -> Curve:
+    def curve(self, classifier: ContactClassifier | None) -> Curve:
         """Run far beyond any sensible threshold and note the error after each step."""
-        with self.agglomerator(scorer) as agglomerator:
-            highest = HIGHEST_ENERGY if scorer is None else HIGHEST_ODDS
+        with self.agglomerator(classifier) as agglomerator:
+            highest = HIGHEST_ENERGY if classifier is None else HIGHEST_ODDS
             return run_curve(agglomerator, self.slab.upright.overlaps, highest)
 
     def _along(self, agglomerator: Agglomerator) -> TruthAlong:
@@ -114,7 +114,7 @@ def fit_policy(
     judged: tuple[Sequence[Judged], Sequence[Judged]],
     power: float,
     most: int,
-    bench: Workbench,
+    checkpoint: Checkpoint,
     *,
     along_runs: bool,
     seed: int,
@@ -132,7 +132,7 @@ def fit_policy(
         Examples weigh |change of error| to this power.
     most : int
         Decisions along one run.
-    bench : Workbench
+    checkpoint : Checkpoint
         Keeps what is finished.
     along_runs : bool
         Whether to learn along runs.
@@ -147,7 +147,7 @@ def fit_policy(
         Of each fold alone.
     """
     yield TrainRecord("policy", 0.0)
-    kept = bench.load("policy")
+    kept = checkpoint.load("policy")
     if kept is not None:
         both, *own = (PolicyClassifier.from_tensors(_below(f"{name}.", kept[0])) for name in CLASSIFIERS)
         return both, own
@@ -156,10 +156,10 @@ def fit_policy(
     def fit(parts: Sequence[PolicyExamples]) -> PolicyClassifier:
         return fit_classifier(PolicyExamples.join(parts), power, seed)
 
-    for place, own_mistakes in enumerate((False, True) if along_runs else ()):
+    for index, own_mistakes in enumerate((False, True) if along_runs else ()):
         own = [fit(parts) for parts in examples]
         for number, fold in enumerate(judged):
-            yield TrainRecord("policy", 0.4 * place + 0.1 + 0.15 * number)
+            yield TrainRecord("policy", 0.4 * index + 0.1 + 0.15 * number)
             for one in fold:
                 examples[number].append(one.visited(own[1 - number], own_mistakes=own_mistakes, most=most))
     found = [fit(examples[0] + examples[1]), *(fit(parts) for parts in examples)]
@@ -168,7 +168,7 @@ def fit_policy(
         for name, classifier in zip(CLASSIFIERS, found, strict=True)
         for key, tensor in classifier.to_tensors().items()
     }
-    bench.keep("policy", tensors, {})
+    checkpoint.keep("policy", tensors, {})
     return found[0], found[1:]
 
 
@@ -178,17 +178,17 @@ def _below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.
 
 
 def run_curves(
-    judged: Sequence[tuple[Judged, Scorer | None]], stage: str, bench: Workbench
+    judged: Sequence[tuple[Judged, ContactClassifier | None]], stage: str, checkpoint: Checkpoint
 ) -> Records[list[Curve]]:
     """Agglomerate pieces by what never saw them.
 
     Parameters
     ----------
-    judged : sequence of (Judged, Scorer)
+    judged : sequence of (Judged, ContactClassifier)
         Pieces of the volumes, and what to order each by; None goes by energy.
     stage : str
         What to call it.
-    bench : Workbench
+    checkpoint : Checkpoint
         Keeps every curve.
 
     Returns
@@ -197,14 +197,14 @@ def run_curves(
         Error over threshold of each piece.
     """
     curves = []
-    for place, (one, scorer) in enumerate(judged):
-        yield TrainRecord(stage, place / len(judged))
-        part = f"{stage} {place + 1}"
-        kept = bench.load(part)
+    for index, (one, classifier) in enumerate(judged):
+        yield TrainRecord(stage, index / len(judged))
+        part = f"{stage} {index + 1}"
+        kept = checkpoint.load(part)
         if kept is None:
-            curve = one.curve(scorer)
+            curve = one.curve(classifier)
             tensors = {"score": torch.from_numpy(curve.score), "vi": torch.from_numpy(curve.vi)}
-            bench.keep(part, tensors, {})
+            checkpoint.keep(part, tensors, {})
         else:
             curve = Curve(kept[0]["score"].numpy(), kept[0]["vi"].numpy())
         curves.append(curve)

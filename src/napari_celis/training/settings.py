@@ -16,7 +16,7 @@ MIDDLE_SHARE = 1 - AFFINITY_SHARE - ENERGY_SHARE
 """Share for everything between: the expert, examples, policy and thresholds."""
 FULL_MINUTES = 10.0
 """With less time than this, each slab is looked at in one orientation only."""
-TURNS = 4
+SYMMETRIES = 4
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class TrainSettings:
         return min(MOST_DECISIONS, max(200, round(DECISIONS_PER_MINUTE * self.minutes)))
 
     @property
-    def n_turns(self) -> int:
+    def n_symmetries(self) -> int:
         """Orientations of each slab that energy models learn from."""
-        return TURNS if self.minutes >= FULL_MINUTES else 1
+        return SYMMETRIES if self.minutes >= FULL_MINUTES else 1
 
     @property
     def n_rounds(self) -> int:

@@ -10,21 +10,21 @@ import numpy as np
 import torch
 
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.turns import choose_turns
+from napari_celis.core.symmetry import choose_symmetries
 from napari_celis.core.volume import Triple
 from napari_celis.models.energy import EnergyNetwork, preset_settings
 from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.training.budget import kept_cost, processor_seconds
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_energies
 from napari_celis.training.folds import Scene, Slab
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy, run_curves
 from napari_celis.training.records import Records, TrainRecord, within
-from napari_celis.training.refusals import has_room
 from napari_celis.training.settings import ENERGY_SHARE, MIDDLE_SHARE, TrainSettings
 from napari_celis.training.shares import fit_shares
 from napari_celis.training.threshold import Curve
-from napari_celis.training.workbench import Workbench
+from napari_celis.training.validation import has_room
 
 EVEN_ODDS = 0.0
 """Where the learned policy stops. On the pieces of one volume the threshold of the lowest error follows a few
@@ -33,7 +33,7 @@ STATE_SHARES = ((0.0, 0.9), (0.5, 1.0), (0.25, 0.75), (0.0, 0.95))
 """Per orientation: how far along the expert's way the states lie from which examples are drawn."""
 OWN_SHARES = (0.5, 0.8, 1.0)
 """How far along the models' own way the states of the second round lie."""
-PASSES, PASSES_PER_TURN = 8.0, 1.5
+PASSES, PASSES_PER_SYMMETRY = 8.0, 1.5
 """What all that is done with a slab costs, in units of its first scores: in any case, and per orientation."""
 REHEARSED_SHARE = 0.1
 """Part of a slab on which the cost of first scores is measured."""
@@ -63,15 +63,15 @@ class ShapeStage:
     settings: TrainSettings
     specs: tuple[DescriptorSpec, ...]
     voxel_size_nm: Triple
-    bench: Workbench
+    checkpoint: Checkpoint
     device: torch.device
 
     def share(self, slabs: SlabFolds) -> float:
         """How much of the area of each slab there is time for; 1 and more is all of it."""
         everything = [slab for fold in slabs for slab in fold]
         largest = max(everything, key=lambda slab: slab.labels.size)
-        cost = kept_cost(self.bench, "cost of first scores", lambda: self._first_scores(largest))
-        n_passes = PASSES * self.settings.n_rounds + PASSES_PER_TURN * self.settings.n_turns
+        cost = kept_cost(self.checkpoint, "cost of first scores", lambda: self._first_scores(largest))
+        n_passes = PASSES * self.settings.n_rounds + PASSES_PER_SYMMETRY * self.settings.n_symmetries
         whole = n_passes * cost * sum(slab.labels.size for slab in everything)
         return self.settings.seconds * MIDDLE_SHARE / whole
 
@@ -95,14 +95,14 @@ class ShapeStage:
     def energies(self, slabs: SlabFolds) -> Records[Energies]:
         """Train the energy models, and once more along their own runs if that is wanted."""
         rng = np.random.default_rng(self.settings.seed)
-        turns = choose_turns(self.voxel_size_nm, self.settings.n_turns, rng)
+        symmetries = choose_symmetries(self.voxel_size_nm, self.settings.n_symmetries, rng)
         views: list[list[View]] = [[], []]
         for fold, own in enumerate(slabs):
-            for place, slab in enumerate(own):
+            for index, slab in enumerate(own):
                 yield TrainRecord("expert", 0.0)
-                for n, (turn, shares) in enumerate(zip(turns, STATE_SHARES, strict=False)):
-                    scene = slab.turned(turn)
-                    name = f"expert {fold + 1} {place + 1} {n + 1}"
+                for n, (symmetry, shares) in enumerate(zip(symmetries, STATE_SHARES, strict=False)):
+                    scene = slab.transformed(symmetry)
+                    name = f"expert {fold + 1} {index + 1} {n + 1}"
                     views[fold].append(self._view(name, scene, scene.expert_order, shares))
         n_rounds = self.settings.n_rounds
         plan = EnergyPlan(
@@ -113,15 +113,15 @@ class ShapeStage:
             self.settings.seed,
         )
         end = 1 / n_rounds
-        first = fit_energies(self.specs, (views[0], views[1]), plan, self.bench, self.device)
+        first = fit_energies(self.specs, (views[0], views[1]), plan, self.checkpoint, self.device)
         energies = yield from within(first, 0.0, end)
         if self.settings.second_round:
             for fold, judged in enumerate(self._judged(slabs, energies, self.specs)):
-                for place, one in enumerate(judged):
-                    name = f"own run {fold + 1} {place + 1}"
+                for index, one in enumerate(judged):
+                    name = f"own run {fold + 1} {index + 1}"
                     views[fold].append(self._view(name, one.slab.upright, one.own_order, OWN_SHARES))
             again = fit_energies(
-                self.specs, (views[0], views[1]), plan, self.bench, self.device, "second energy of"
+                self.specs, (views[0], views[1]), plan, self.checkpoint, self.device, "second energy of"
             )
             energies = yield from within(again, end, 1.0)
         return energies
@@ -134,20 +134,20 @@ class ShapeStage:
         pieces = [[self._pieces(one) for one in fold] for fold in judged]
         flat = [piece for fold in pieces for parts in fold for piece in parts]
         by_energy = yield from within(
-            run_curves([(piece, None) for piece in flat], "threshold of energy", self.bench), 0.0, 0.3
+            run_curves([(piece, None) for piece in flat], "threshold of energy", self.checkpoint), 0.0, 0.3
         )
         records = fit_policy(
-            judged, self.settings.power, self.settings.decisions, self.bench,
+            judged, self.settings.power, self.settings.decisions, self.checkpoint,
             along_runs=self.settings.second_round, seed=self.settings.seed,
         )  # fmt: skip
         classifier, own = yield from within(records, 0.3, 0.8)
         strangers = [
-            (piece, scorer)
-            for fold, scorer in zip(pieces, reversed(own), strict=True)
+            (piece, stranger)
+            for fold, stranger in zip(pieces, reversed(own), strict=True)
             for parts in fold
             for piece in parts
         ]
-        by_policy = yield from within(run_curves(strangers, "errors of policy", self.bench), 0.8, 1.0)
+        by_policy = yield from within(run_curves(strangers, "errors of policy", self.checkpoint), 0.8, 1.0)
         threshold, energy_curve = choose_threshold(by_energy)
         _, learned_curve = choose_threshold(by_policy)
         thresholds = {"energy": threshold, "learned": EVEN_ODDS}
@@ -167,20 +167,20 @@ class ShapeStage:
         self, name: str, scene: Scene, follow: Callable[[], list[int]], shares: Sequence[float]
     ) -> View:
         """Follow somebody through a scene, or take up where that was kept."""
-        kept = self.bench.load(name)
+        kept = self.checkpoint.load(name)
         order = follow() if kept is None else kept[0]["order"].tolist()
         if kept is None:
-            self.bench.keep(name, {"order": torch.tensor(order, dtype=torch.int64)}, {})
+            self.checkpoint.keep(name, {"order": torch.tensor(order, dtype=torch.int64)}, {})
         return View(scene, scene.states_along(order, shares))
 
     def _shared(self, slabs: SlabFolds, energies: Energies) -> tuple[DescriptorSpec, ...]:
         """Give every spec its share of the energy."""
-        kept = self.bench.load("shares")
+        kept = self.checkpoint.load("shares")
         if kept is None:
             everything = [one for fold in self._judged(slabs, energies, self.specs) for one in fold]
             sums, errors = zip(*(one.first_sums() for one in everything), strict=True)
             shares = fit_shares(sums, errors).tolist()
-            self.bench.keep("shares", {}, {"shares": shares})
+            self.checkpoint.keep("shares", {}, {"shares": shares})
         else:
             shares = kept[1]["shares"]
         return tuple(replace(spec, share=share) for spec, share in zip(self.specs, shares, strict=True))

@@ -26,7 +26,7 @@ def require_learnable(
         require_two_objects(one.truth, one.supervoxels, one.name)
     if not all(folds):
         raise TrainingError(
-            f"{volumes[0].name} has labels in one section only, but one part is learned from and another one "
+            f"The truth of {volumes[0].name} has one section, but one part is learned from and another one "
             "judges. Give a larger volume, or several."
         )
     for piece in (piece for fold in folds for piece in fold):
@@ -34,7 +34,7 @@ def require_learnable(
         truth = own.truth[piece.sections]
         supervoxels = None if own.supervoxels is None else own.supervoxels[piece.sections]
         is_whole = len(truth) == len(own.truth)
-        name = own.name if is_whole else f"{own.name}, sections {piece.start} to {piece.stop - 1},"
+        name = own.name if is_whole else f"{own.name} (sections {piece.start} to {piece.stop - 1})"
         if not is_whole:
             require_two_objects(truth, supervoxels, name)
         require_room(truth.shape, specs, name)
@@ -69,9 +69,9 @@ def require_room(shape: tuple[int, ...], specs: Sequence[DescriptorSpec], name: 
     for spec in specs:
         if not has_room(shape, spec):
             raise TrainingError(
-                f"{name} has {format_shape(shape)} voxels, too few for the descriptor `{spec.name}` with a "
-                f"box of {format_shape(spec.box_zyx)}: one part is learned from and another one judges. Give "
-                "a larger volume, or several."
+                f"With {format_shape(shape)} voxels, {name} is too small for the descriptor `{spec.name}`, "
+                f"whose box has {format_shape(spec.box_zyx)}: one part is learned from and another one "
+                "judges. Give a larger volume, or several."
             )
 
 

@@ -6,8 +6,8 @@ import pytest
 from core.problems import random_labels
 from napari_celis.core.errors import CelisError, TrainingError
 from napari_celis.training import pipeline
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.pipeline import AnnotatedVolume, TrainSettings, train_model
-from napari_celis.training.workbench import Workbench
 
 SHAPE = (70, 36, 36)
 NM = (10.0, 10.0, 10.0)
@@ -43,12 +43,12 @@ def test_one_object():
 def test_a_part_of_the_volume_with_one_object():
     image, truth, supervoxels = volumes()
     first = np.arange(SHAPE[0])[:, None, None] < 35
-    refuse(image, np.where(first, truth, 7), supervoxels, r"sections 35 to 69, holds a single object \(7\)")
+    refuse(image, np.where(first, truth, 7), supervoxels, r"sections 35 to 69\) holds a single object \(7\)")
 
 
 def test_labels_in_one_section():
     image, truth, _ = volumes()
-    refuse(image[:1], truth[:1], None, "labels in one section only")
+    refuse(image[:1], truth[:1], None, "has one section")
 
 
 def test_one_of_several_volumes_has_one_object():
@@ -71,9 +71,9 @@ def test_only_right_or_only_wrong_merges():
 def test_too_little_room():
     image, truth, supervoxels = volumes()
     parts = image[:40], truth[:40], supervoxels[:40]
-    refuse(*parts, "20 × 36 × 36 voxels, too few for .* `pairwise33`", preset="paper")
+    refuse(*parts, "20 × 36 × 36 voxels, .*too small for .* `pairwise33`", preset="paper")
     parts = image[:16], truth[:16], supervoxels[:16]
-    refuse(*parts, "8 × 36 × 36 voxels, too few for .* `pairwise9`")
+    refuse(*parts, "8 × 36 × 36 voxels, .*too small for .* `pairwise9`")
 
 
 def test_shapes_that_differ():
@@ -95,11 +95,11 @@ def test_the_refusal_of_a_foreign_checkpoint(tmp_path):
 def test_another_processor_may_go_on_and_another_seed_may_not(monkeypatch):
     identities = []
 
-    def bench(folder, identity, *, resume):
+    def checkpoint(folder, identity, *, resume):
         identities.append(identity)
-        return Workbench(None, identity, resume=resume)
+        return Checkpoint(None, identity, resume=resume)
 
-    monkeypatch.setattr(pipeline, "Workbench", bench)
+    monkeypatch.setattr(pipeline, "Checkpoint", checkpoint)
     for settings in (TrainSettings(), TrainSettings(device="cpu"), TrainSettings(seed=1)):
         next(train_model([AnnotatedVolume(*volumes())], NM, settings))
     assert identities[0] == identities[1] != identities[2]
