@@ -28,8 +28,9 @@ AVERAGED_SYMMETRIES = 4
 """Symmetries of the image that affinities are averaged over; more of them gain hardly anything."""
 KEEP_SECONDS = 30.0
 """An interruption loses at most this much of an affinity network's training."""
-VALIDATIONS = 20
-"""How often a network is judged on the other fold in the course of its steps."""
+VALIDATIONS, JUDGED_EVERY = 20, 50
+"""How often a network is judged on the other fold in the course of its steps, at most; and the fewest steps
+between two judgements."""
 PATIENCE = 8
 """Judgements without a better one after which it ends."""
 JUDGED_BOX = (24, 128, 128)
@@ -53,7 +54,7 @@ class AffinityPlan:
     @property
     def judged(self) -> AffinityTraining:
         """The settings with judgements along the way."""
-        every = max(1, self.steps // VALIDATIONS)
+        every = max(JUDGED_EVERY, self.steps // VALIDATIONS)
         return replace(self.settings, validate_every=every, patience=PATIENCE)
 
 
@@ -95,10 +96,12 @@ def plan_affinity(
     rehearsal = _Rehearsal(volumes, replace(settings, report_every=1), seed, device)
     step = kept_cost(checkpoint, "cost of a step", rehearsal.step)
     voxel = kept_cost(checkpoint, "cost of a voxel", rehearsal.voxel)
-    n_judged = sum(min(math.prod(JUDGED_BOX), one.image.size) for one in volumes)
-    n_predicted = AVERAGED_SYMMETRIES * sum(one.image.size for one in volumes) / 2
-    left = seconds - voxel * (VALIDATIONS * n_judged + n_predicted)
-    return AffinityPlan(settings, affordable(max(left, LEAST_TRAINING * seconds), step), seed, device)
+    judging = voxel * sum(min(math.prod(JUDGED_BOX), one.image.size) for one in volumes)
+    predicting = voxel * AVERAGED_SYMMETRIES * sum(one.image.size for one in volumes) / 2
+    left = max(seconds - predicting, LEAST_TRAINING * seconds)
+    few = affordable(left, step + judging / JUDGED_EVERY)
+    many = affordable(left - VALIDATIONS * judging, step)
+    return AffinityPlan(settings, max(few, many), seed, device)
 
 
 class _Rehearsal:

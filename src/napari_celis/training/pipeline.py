@@ -126,8 +126,8 @@ def train_model(
     energies = yield from within(stage.energies((first, second)), middle, middle + ENERGY_SHARE)
     records_of_policies = stage.policies((first, second), energies)
     policies = yield from within(records_of_policies, middle + ENERGY_SHARE, 1 - AFFINITY_SHARE / 3)
-    # There is nothing left to stop by: as many steps as each fold alone needed.
-    stop_at = round(float(np.mean([ending["best_step"] for ending in endings])))
+    # There is nothing left to stop by: as many steps as one of the folds could use.
+    stop_at = max(ending["best_step"] for ending in endings)
     last = fit_affinity(
         "affinity network 3 of 3",
         [(one.image, one.truth) for one in volumes],
