@@ -3,9 +3,9 @@
     python benchmarks/accuracy/boundaries.py VOLUME.h5 [--steps N …] [--seeds N …] [--dilation N] [--levels N]
 
 VOLUME.h5 is in the CREMI layout, 125 sections or more. The network learns from z 40 to 84, and is judged on
-z < 35 and z ≥ 90, on supervoxels that come with the volume: single affinities, contacts by their mean affinity,
-and agglomeration by mean affinity, at the best threshold of the slab and at that of the other slab. One line
-of JSON per run.
+z < 35 and z ≥ 90, on supervoxels that come with the volume: single affinities, contacts by their mean
+affinity, and agglomeration by mean affinity, at the best threshold of the slab and at that of the other slab.
+One line of JSON per run.
 """
 
 from __future__ import annotations
