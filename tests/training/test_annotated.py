@@ -70,9 +70,9 @@ def test_the_box_holds_all_labels_and_is_not_too_small(data):
 
 
 def test_one_voxel_size():
-    require_voxel_sizes({"a": (40.0, 4.0, 4.0), "b": (40.0, 4.2, 4.0)})
+    require_voxel_sizes([("a", (40.0, 4.0, 4.0)), ("b", (40.0, 4.2, 4.0))])
     with pytest.raises(TrainingError, match="b measure 10 × 10 × 10 nm, those of a 40 × 4 × 4 nm"):
-        require_voxel_sizes({"a": (40.0, 4.0, 4.0), "b": (10.0, 10.0, 10.0)})
+        require_voxel_sizes([("a", (40.0, 4.0, 4.0)), ("b", (10.0, 10.0, 10.0))])
 
 
 def annotated(seed):

@@ -60,7 +60,15 @@ class Problem:
 
     @classmethod
     def from_inputs(cls, inputs: Inputs, truth: np.ndarray | None = None) -> Problem:
-        """Take what the recipe prepared, and the truth of the same voxels."""
+        """Take what the recipe prepared, and the truth of the same voxels.
+
+        Parameters
+        ----------
+        inputs : Inputs
+            What the recipe prepared.
+        truth : ndarray, optional
+            True labels; 0 is unknown.
+        """
         return cls(inputs.atoms.supervoxels, inputs.atoms.actions, inputs.affinities, truth)
 
     @cached_property
@@ -110,7 +118,15 @@ class Problem:
 
 
 def require_separable(problem: Problem, name: str) -> None:
-    """Refuse a truth in which nothing can be merged wrongly, or that lies beside the supervoxels."""
+    """Refuse a truth in which nothing can be merged wrongly, or that lies beside the supervoxels.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is agglomerated.
+    name : str
+        What messages call it.
+    """
     truth = problem.known_truth()
     labelled = truth[problem.supervoxels.dense > 0]
     objects = np.unique(labelled[labelled > 0])

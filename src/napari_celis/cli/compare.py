@@ -12,7 +12,6 @@ from napari_celis.cli.options import JsonOption, require_outputs, say, write_jso
 from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
-    from napari_celis.baselines.problem import Problem
     from napari_celis.models.model_file import CelisModel
     from napari_celis.pipeline.choice import Choice
 
@@ -71,14 +70,10 @@ def compare(
     ] = None,
 ) -> None:
     """Fit and tune every method on one volume, judge it on another, and print the table of the paper."""
-    from napari_celis.baselines.celis import Celis
-    from napari_celis.baselines.compare import baseline_methods, compare
-    from napari_celis.baselines.forest import ForestSettings
-    from napari_celis.cli.progress import bar
-    from napari_celis.io.memory import require_memory
+    from napari_celis.api import compare
+    from napari_celis.baselines.compare import baseline_methods
+    from napari_celis.cli.progress import stage_bars
     from napari_celis.models.model_file import load_model
-    from napari_celis.pipeline.checks import check
-    from napari_celis.pipeline.memory import bytes_needed
 
     require_outputs(json, plot=plot)
     inputs: dict[str, str | Path | None] = {"--image": image, "--truth": truth, "--model": model}
@@ -87,34 +82,18 @@ def compare(
     given = {"--affinities": affinities, "--train-affinities": train_affinities}
     require_distinct({"--json": json, "--plot": plot}, inputs, affinities=given)
     loaded = load_model(model)
-    names = {
-        "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),
-        "test": _Volumes(image, truth, supervoxels, affinities),
-    }
-    choices = {title: _choice(loaded, volumes, any_voxel_size) for title, volumes in names.items()}
-    for title in ("test", "training"):
-        check(choices[title])
-    needed = sum(bytes_needed(choice) for choice in choices.values())
-    require_memory(needed, f"{image} and {train_image}", "Comparing on")
-    train, test = (_problem(choice, title) for title, choice in choices.items())
-    methods, notes = baseline_methods(ForestSettings(seed=seed))
+    train = _choice(
+        loaded, _Volumes(train_image, train_truth, train_supervoxels, train_affinities), any_voxel_size
+    )
+    test = _choice(loaded, _Volumes(image, truth, supervoxels, affinities), any_voxel_size)
+    _, notes = baseline_methods()
+    with stage_bars() as report:
+        results = compare(train, test, boundary=ignore_boundary, seed=seed, report=report, say=say)
     if train_affinities is None:
         notes.append(
             "Other methods were tuned with affinities of this model. If it has seen the training image, they "
             "are too sure of themselves: give --train-affinities from a network that has not."
         )
-    oracle = methods.pop("oracle")
-    methods |= {f"celis_{policy}": Celis(loaded, policy) for policy in loaded.policies}
-    methods["oracle"] = oracle
-    with bar("methods") as progress:
-        results = compare(
-            train,
-            test,
-            methods,
-            boundary=ignore_boundary,
-            report=lambda _, share: progress(round(share * len(methods)), len(methods)),
-        )
-        progress(len(methods), len(methods))
     _print(results, notes, ignore_boundary)
     write_json(json, results)
     if plot is not None:
@@ -139,21 +118,6 @@ def _choice(model: CelisModel, names: _Volumes, any_voxel_size: bool) -> Choice:
         model=model,
         any_voxel_size=any_voxel_size,
     )
-
-
-def _problem(choice: Choice, title: str) -> Problem:
-    """Read one volume; compute affinities and supervoxels where they are not given."""
-    from napari_celis.baselines.problem import Problem
-    from napari_celis.cli.progress import stage_bars
-    from napari_celis.io.volumes import read_labels
-    from napari_celis.pipeline.checks import require_actions
-    from napari_celis.pipeline.recipe import prepare_inputs
-
-    assert choice.truth is not None
-    with stage_bars(f"{title} volume: ") as report:
-        inputs = prepare_inputs(choice, report, say=say)
-    require_actions(inputs.atoms)
-    return Problem.from_inputs(inputs, read_labels(choice.truth))
 
 
 def _print(results: dict[str, dict[str, Any]], notes: list[str], n: int) -> None:

@@ -89,7 +89,15 @@ def _require_new_dataset(
 
 
 def require_folder_output(name: str, path: Path) -> None:
-    """Refuse a folder for outputs whose name, or the name of a folder above it, is that of a file."""
+    """Refuse a folder for outputs whose name, or the name of a folder above it, is that of a file.
+
+    Parameters
+    ----------
+    name : str
+        The option, for the message.
+    path : Path
+        The file or folder.
+    """
     from napari_celis.core.errors import CelisError
 
     for place in (path, *path.absolute().parents):

@@ -113,6 +113,13 @@ def spread_labels(wanted: np.ndarray, gap: float) -> np.ndarray:
     """Move positions apart until neighbours are at least `gap` apart, as little as possible in order.
 
     Neighbours that are too close form a group, which is spread around the mean of what its members wanted.
+
+    Parameters
+    ----------
+    wanted : ndarray
+        Positions.
+    gap : float
+        Least distance.
     """
     groups: list[list[int]] = []
 

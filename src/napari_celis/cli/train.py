@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from napari_celis.cli.annotated import named, read_annotated, require_pairs
+from napari_celis.cli.annotated import named, require_pairs
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, require_outputs, require_target, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, require_target, say, write_json
 from napari_celis.cli.outputs import require_distinct
+from napari_celis.cli.progress import wants_records, write_record
 from napari_celis.training import DEFAULT_MINUTES
 
 if TYPE_CHECKING:
@@ -106,8 +107,10 @@ def train(
     """Train affinity network, energy models and policy on one or several annotated volumes."""
     from napari_celis.core.errors import CelisError
     from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
+    from napari_celis.io.volumes import open_volume
     from napari_celis.models.model_file import save_model
     from napari_celis.training.pipeline import TrainSettings, train_model
+    from napari_celis.training.reading import read_annotated
 
     if minutes != minutes:
         raise typer.BadParameter("this is not a number.", param_hint="--minutes")
@@ -128,7 +131,8 @@ def train(
             f"There is an unfinished training of {output}. Add --resume to continue it, or --restart to "
             "delete it and start again."
         )
-    volumes, voxel_size_nm = read_annotated(image, truth, supervoxels)
+    opened = [[open_volume(target) for target in targets] for targets in (image, truth, supervoxels)]
+    volumes, voxel_size_nm = read_annotated(*opened, names=image, say=say)
     settings = TrainSettings(
         preset.value,
         affinity.value,
@@ -186,7 +190,7 @@ def _follow(records: Records[Trained], path: Path | None) -> Trained:
 
     begin = time.monotonic()
     with (
-        tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}{postfix}") as bar,
+        tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}{postfix}", disable=wants_records()) as bar,
         nullcontext() if path is None else path.open("a") as file,
     ):
         while True:
@@ -195,6 +199,8 @@ def _follow(records: Records[Trained], path: Path | None) -> Trained:
             except StopIteration as stop:
                 trained: Trained = stop.value
                 return trained
+            if wants_records():
+                write_record(record.stage, record.done)
             bar.set_description(record.stage)
             bar.set_postfix({key: f"{value:.3f}" for key, value in record.figures.items()})
             bar.update(max(0.0, record.done - bar.n))

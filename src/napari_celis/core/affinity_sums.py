@@ -60,7 +60,15 @@ class AffinitySums:
         return before
 
     def take_back(self, joined: Joined, before: Extremes) -> None:
-        """Undo `follow`."""
+        """Undo `follow`.
+
+        Parameters
+        ----------
+        joined : Joined
+            What the join did.
+        before : Extremes
+            What the operation returned.
+        """
         own, moved = joined.pairs[:, 0], joined.pairs[:, 1]
         self.contact[own] -= self.contact[moved]
         self.low[own], self.high[own] = before.low, before.high
@@ -74,7 +82,15 @@ class AffinitySums:
         return before
 
     def take_back_split(self, split: Split, before: AffinityRows) -> None:
-        """Undo `follow_split`."""
+        """Undo `follow_split`.
+
+        Parameters
+        ----------
+        split : Split
+            What the split did.
+        before : AffinityRows
+            What the operation returned.
+        """
         rows = split.actions
         self.contact[rows], self.low[rows], self.high[rows] = before.contact, before.low, before.high
         self.inside[split.members] = before.inside

@@ -284,7 +284,15 @@ class Agglomerator:
             return None if action < 0 else self._take(action, "greedy")
 
     def steps(self, threshold: float = 0.0, control: RunControl | None = None) -> Iterator[Step]:
-        """Take the best action again and again until none is below `threshold`, or `control` says stop."""
+        """Take the best action again and again until none is below `threshold`, or `control` says stop.
+
+        Parameters
+        ----------
+        threshold : float
+            Score to stop at; higher scores are not taken.
+        control : RunControl, optional
+            Runs, pauses and stops the loop from another thread.
+        """
         while control is None or control.wait():
             step = self.step(threshold)
             if step is None:
@@ -292,7 +300,13 @@ class Agglomerator:
             yield step
 
     def merge(self, u_id: int, v_id: int) -> Step:
-        """Take the action between two adjacent supervoxels by hand."""
+        """Take the action between two adjacent supervoxels by hand.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of two supervoxels.
+        """
         with self._lock:
             action = self._find_action(u_id, v_id)
             if self._state.taken[action]:
@@ -308,7 +322,13 @@ class Agglomerator:
             return self._take(action, "manual")
 
     def keep_apart(self, u_id: int, v_id: int) -> Step:
-        """Forbid that the segments of two supervoxels ever become one."""
+        """Forbid that the segments of two supervoxels ever become one.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of two supervoxels.
+        """
         with self._lock:
             u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
             require_two(u, v, u_id)
@@ -333,6 +353,11 @@ class Agglomerator:
 
         The segment falls apart into the two sides of that merge; later merges between supervoxels of the two
         sides go with it, all other decisions stay.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of two supervoxels.
         """
         with self._lock:
             action = self._find_action(u_id, v_id)

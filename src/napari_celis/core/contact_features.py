@@ -61,19 +61,12 @@ def contact_features(sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
 
 
 def decisive_features(sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
-    """Describe contacts by the few features that carry over from one volume to another.
+    """Describe contacts by the few features that carry over from one volume to another, float32 (n, 8).
 
     Parameters
     ----------
-    sums : AffinitySums
-        Of contacts and segments.
-    contacts : ndarray of int, shape (n,)
-        Open contacts of the graph.
-
-    Returns
-    -------
-    features : ndarray of float32, shape (n, 8)
-        The columns of `DECISIVE`.
+    sums, contacts
+        As in `contact_features`. The columns are those of `DECISIVE`.
     """
     out = np.empty((len(contacts), len(DECISIVE)), dtype=np.float32)
     kernels.describe_briefly(

@@ -156,6 +156,13 @@ class ContactClassifier(Protocol):
         """Score contacts by the columns of `LearnedScorer.features`, float32 (n, F), and their odds, (n,).
 
         Lower is better, float64 (n,).
+
+        Parameters
+        ----------
+        features : ndarray
+            One row per contact, float32 (n, F).
+        odds : ndarray
+            What `contact_odds` said, float64 (n,).
         """
         ...
 
@@ -163,6 +170,15 @@ class ContactClassifier(Protocol):
         """Return what no score is below if features lie between two rows each, float64 (n,).
 
         Where the two are equal, to the bit what `scores` says; minus infinity where nothing is known.
+
+        Parameters
+        ----------
+        low : ndarray
+            The least that each feature can be.
+        high : ndarray
+            The most that each feature can be.
+        odds : ndarray
+            What `contact_odds` said, float64 (n,).
         """
         ...
 
@@ -170,6 +186,13 @@ class ContactClassifier(Protocol):
         """What each feature adds to the score, and last the odds, float64 (n, F + 1).
 
         Without columns if scores are no sums.
+
+        Parameters
+        ----------
+        features : ndarray
+            One row per contact, float32 (n, F).
+        odds : ndarray
+            What `contact_odds` said, float64 (n,).
         """
         ...
 

@@ -69,10 +69,28 @@ class RankedItems(Protocol):
         """Add up everything from scratch."""
 
     def join(self, joined: Joined, sign: int) -> None:
-        """Follow a join of two segments (sign 1), or its undoing (-1)."""
+        """Follow a join of two segments (sign 1), or its undoing (-1).
+
+        Parameters
+        ----------
+        joined : Joined
+            What the join did.
+        sign : int
+            1 for the operation, -1 for its undoing.
+        """
 
     def follow(self, spec: int, effect: Effect, sign: int) -> np.ndarray:
-        """Follow changed sums (sign 1), or their undoing (-1); returns the items, repeats possible."""
+        """Follow changed sums (sign 1), or their undoing (-1); returns the items, repeats possible.
+
+        Parameters
+        ----------
+        spec : int
+            Number of the descriptor spec.
+        effect : Effect
+            What changed.
+        sign : int
+            1 for the operation, -1 for its undoing.
+        """
         ...
 
     def leave(self, regions: Sequence[np.ndarray]) -> None:
@@ -83,7 +101,15 @@ class RankedItems(Protocol):
         ...
 
     def unsplit(self, split: Split, before: np.ndarray) -> None:
-        """Follow the undoing of the newest split, between `leave` and `enter`."""
+        """Follow the undoing of the newest split, between `leave` and `enter`.
+
+        Parameters
+        ----------
+        split : Split
+            What the split did.
+        before : ndarray
+            What the operation returned.
+        """
 
     def enter(self, regions: Sequence[np.ndarray]) -> np.ndarray:
         """Add what they hold now; returns the items, repeats possible."""

@@ -89,7 +89,17 @@ def all_symmetries(
 
 
 def choose_symmetries(voxel_size_nm: Sequence[float], n: int, rng: np.random.Generator) -> list[Symmetry]:
-    """Draw `n` different symmetries, or all there are; the identity is always among them."""
+    """Draw `n` different symmetries, or all there are; the identity is always among them.
+
+    Parameters
+    ----------
+    voxel_size_nm : sequence of float
+        Voxel size along z, y, x.
+    n : int
+        How many.
+    rng : Generator
+        Makes every random choice.
+    """
     first, *others = all_symmetries(voxel_size_nm)
     chosen = rng.permutation(len(others))[: n - 1]
     return [first, *(others[i] for i in chosen)]

@@ -51,7 +51,15 @@ def open_store(spec: dict[str, Any], path: Path, *, write: bool = False) -> Any:
 
 
 def write_part(part: Any, voxels: np.ndarray) -> None:
-    """Write voxels to a part of a store; what the system says comes as an `OSError`."""
+    """Write voxels to a part of a store; what the system says comes as an `OSError`.
+
+    Parameters
+    ----------
+    part : any
+        Part of a store.
+    voxels : ndarray
+        As many as it holds.
+    """
     try:
         part.write(voxels).result()
     except ValueError as error:

@@ -34,7 +34,15 @@ def measure_intensity(image: np.ndarray) -> Intensity:
 
 
 def is_other_recording(own: Intensity, known: Intensity) -> bool:
-    """Whether grey values are further from those of training than tissue alone explains."""
+    """Whether grey values are further from those of training than tissue alone explains.
+
+    Parameters
+    ----------
+    own : Intensity
+        Grey values of the image.
+    known : Intensity
+        Grey values of the training data.
+    """
     gain, shift = own[1] / known[1], abs(own[0] - known[0]) / known[1]
     return max(gain, 1 / gain) > LARGEST_GAIN or shift > LARGEST_SHIFT
 

@@ -63,7 +63,17 @@ def bytes_needed(choice: Choice) -> int:
 
 
 def scoring_bytes(model: CelisModel, shape: tuple[int, int, int], n_actions: int) -> int:
-    """Estimate what features, first scores and a run take beside affinities and supervoxels."""
+    """Estimate what features, first scores and a run take beside affinities and supervoxels.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    shape : tuple of int
+        Voxels along z, y, x.
+    n_actions : int
+        How many actions there are.
+    """
     n_centres = [_count_centres(shape, spec) for spec in model.specs]
     # Two bytes per point of the layout, one per pair.
     sizes = [2 * net.settings.n_features + net.settings.n_bits for net in model.energies]
@@ -73,7 +83,17 @@ def scoring_bytes(model: CelisModel, shape: tuple[int, int, int], n_actions: int
 
 
 def prediction_bytes(model: CelisModel, shape: tuple[int, int, int], itemsize: int = 1) -> int:
-    """Estimate what `napari_celis.models.apply.affinities_of` takes, the image included."""
+    """Estimate what `napari_celis.models.apply.affinities_of` takes, the image included.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    shape : tuple of int
+        Voxels along z, y, x.
+    itemsize : int
+        Bytes per voxel of the image.
+    """
     from napari_celis.models.inference import MEMORY_GB
     from napari_celis.models.tiles import choose_tile, tile_bytes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,13 +118,13 @@ def labelled_box(truth: np.ndarray, smallest: IntTriple) -> tuple[slice, slice, 
     return found[0], found[1], found[2]
 
 
-def require_voxel_sizes(sizes: Mapping[str, Triple]) -> None:
-    """Refuse volumes of different voxel size; `sizes` has them by name."""
-    first, *others = sizes
-    for name in others:
-        ratios = [own / known for own, known in zip(sizes[name], sizes[first], strict=True)]
+def require_voxel_sizes(sizes: Sequence[tuple[str, Triple]]) -> None:
+    """Refuse volumes of different voxel size; each comes with its name."""
+    (first, known_nm), *others = sizes
+    for name, own_nm in others:
+        ratios = [own / known for own, known in zip(own_nm, known_nm, strict=True)]
         if max(*ratios, *(1 / ratio for ratio in ratios)) > LARGEST_DIFFERENCE:
-            own, known = (" × ".join(f"{step:g}" for step in sizes[one]) for one in (name, first))
+            own, known = (" × ".join(f"{step:g}" for step in size) for size in (own_nm, known_nm))
             raise TrainingError(
                 f"The voxels of {name} measure {own} nm, those of {first} {known} nm, but one model is for "
                 "one voxel size. Resample one of them (celis convert), or train two models."
