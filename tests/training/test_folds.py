@@ -58,3 +58,15 @@ def test_only_quarters_with_a_truth_are_labelled():
     slab = Slab(labels, truth, np.ones((3, *labels.shape), np.float32))
     assert [quarter.is_labelled for quarter in slab.quarters()] == [False, True, True, True]
     assert not Slab(np.zeros_like(labels), truth, slab.affinities).is_labelled
+
+
+def test_a_window_is_the_middle_of_every_section():
+    rng = np.random.default_rng(6)
+    labels = random_labels(rng, (4, 20, 40), 12, 0.0)
+    slab = Slab(labels, labels % 5, rng.random((3, *labels.shape)).astype(np.float32))
+    assert slab.window(1.0, 5) is slab.window(7.0, 5) is slab
+    quarter = slab.window(0.25, 5)
+    np.testing.assert_array_equal(quarter.labels, labels[:, 5:15, 10:30])
+    np.testing.assert_array_equal(quarter.truth, slab.truth[:, 5:15, 10:30])
+    np.testing.assert_array_equal(quarter.affinities, slab.affinities[..., 5:15, 10:30])
+    assert slab.window(0.0, 24).labels.shape == (4, 20, 24)
