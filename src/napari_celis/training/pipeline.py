@@ -39,7 +39,7 @@ from napari_celis.training.checkpoint import Checkpoint, fingerprint
 from napari_celis.training.folds import Slab
 from napari_celis.training.records import TrainRecord, within
 from napari_celis.training.settings import AFFINITY_SHARE, ENERGY_SHARE, TrainSettings
-from napari_celis.training.shape_stage import SMALLEST_WINDOW, Policies, ShapeStage
+from napari_celis.training.shape_stage import SMALLEST_WINDOW, Policies, ShapeStage, learnable_window
 from napari_celis.training.validation import require_both_kinds, require_learnable
 
 __all__ = ["AnnotatedVolume", "TrainSettings", "Trained", "train_model"]
@@ -122,7 +122,7 @@ def train_model(
     slabs = _slabs(volumes, folds, affinities, nm, (int(smallest[0]), SMALLEST_WINDOW, SMALLEST_WINDOW))
     stage = ShapeStage(settings, specs, nm, checkpoint, choose_device(settings.device))
     share = min(1.0, stage.share(slabs))
-    first, second = ([slab.window(share, SMALLEST_WINDOW) for slab in fold] for fold in slabs)
+    first, second = ([learnable_window(slab, share) for slab in fold] for fold in slabs)
     energies = yield from within(stage.energies((first, second)), middle, middle + ENERGY_SHARE)
     records_of_policies = stage.policies((first, second), energies)
     policies = yield from within(records_of_policies, middle + ENERGY_SHARE, 1 - AFFINITY_SHARE / 3)

@@ -24,7 +24,7 @@ from napari_celis.training.records import Records, TrainRecord, within
 from napari_celis.training.settings import ENERGY_SHARE, MIDDLE_SHARE, TrainSettings
 from napari_celis.training.shares import fit_shares
 from napari_celis.training.threshold import Curve
-from napari_celis.training.validation import has_room
+from napari_celis.training.validation import has_room, missing_kind
 
 EVEN_ODDS = 0.0
 """Where the learned policy stops. On the pieces of one volume the threshold of the lowest error follows a few
@@ -200,6 +200,19 @@ class ShapeStage:
         quarters = [one for one in judged.slab.quarters() if one.is_labelled]
         is_wide = all(has_room(one.labels.shape, spec) for one in quarters for spec in self.specs)
         return [replace(judged, slab=one) for one in quarters] if quarters and is_wide else [judged]
+
+
+def learnable_window(slab: Slab, share: float) -> Slab:
+    """Cut out the middle of a slab, larger than asked for where it has only right or only wrong merges."""
+    window = slab.window(share, SMALLEST_WINDOW)
+    while window is not slab and not _has_both_kinds(window):
+        share *= 2
+        window = slab.window(share, SMALLEST_WINDOW)
+    return window
+
+
+def _has_both_kinds(slab: Slab) -> bool:
+    return slab.is_labelled and missing_kind(slab.labels, slab.truth)[1] is None
 
 
 def _changes(curves: Sequence[Curve], counts: list[list[int]], threshold: float) -> list[list[float]]:

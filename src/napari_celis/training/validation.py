@@ -77,11 +77,23 @@ def require_room(shape: tuple[int, ...], specs: Sequence[DescriptorSpec], name: 
 
 def require_both_kinds(labels: np.ndarray, truth: np.ndarray, name: str) -> None:
     """Refuse supervoxels among which every merge is right, or every merge wrong."""
+    n_actions, kind = missing_kind(labels, truth)
+    if kind is not None:
+        raise TrainingError(
+            f"Among the {n_actions:,} actions of {name} no merge is {kind}, so nothing can be learned. "
+            f"{HINTS[kind]}"
+        )
+
+
+def missing_kind(labels: np.ndarray, truth: np.ndarray) -> tuple[int, str | None]:
+    """Count the actions of supervoxels, and say which kind of merge is not among them: right, wrong, or None.
+
+    Parameters
+    ----------
+    labels, truth : ndarray of int, shape (Z, Y, X)
+        Supervoxels and true objects, of which at least one voxel is known.
+    """
     scene = Scene.make(labels, truth, np.empty(0, dtype=np.float32))
     changes = scene.overlaps.changes(scene.actions.u, scene.actions.v)
-    for kind, is_there in (("right", (changes < 0).any()), ("wrong", (changes > 0).any())):
-        if not is_there:
-            raise TrainingError(
-                f"Among the {len(changes):,} actions of {name} no merge is {kind}, so nothing can be "
-                f"learned. {HINTS[kind]}"
-            )
+    kinds = {"right": (changes < 0).any(), "wrong": (changes > 0).any()}
+    return len(changes), next((kind for kind, is_there in kinds.items() if not is_there), None)
