@@ -169,9 +169,9 @@ def agglomerate(
 
 
 def train(
-    image: VolumeLike,
-    truth: VolumeLike,
-    supervoxels: VolumeLike | None = None,
+    image: VolumeLike | list[VolumeLike],
+    truth: VolumeLike | list[VolumeLike],
+    supervoxels: VolumeLike | list[VolumeLike] | None = None,
     *,
     output: PathLike | None = None,
     settings: TrainSettings | None = None,
@@ -179,13 +179,13 @@ def train(
     resume: bool = False,
     progress: Callable[[TrainRecord], None] | None = None,
 ) -> CelisModel:
-    """Train a model on one annotated volume.
+    """Train a model on one or several annotated volumes.
 
     Parameters
     ----------
-    image, truth : Volume, ndarray or path
-        Grey values, and true labels; 0 is unknown.
-    supervoxels : Volume, ndarray or path, optional
+    image, truth : Volume, ndarray or path, or a list of them
+        Grey values, and true labels; 0 is unknown. Lists are in the same order.
+    supervoxels : Volume, ndarray or path, or a list of them, optional
         The oversegmentation; made from the affinities by default.
     output : path, optional
         Model file to write. A checkpoint is kept in a folder beside it, `OUTPUT.training`, until the model is
@@ -205,6 +205,7 @@ def train(
     """
     from napari_celis.models.model_file import save_model
     from napari_celis.training.pipeline import train_model
+    from napari_celis.training.reading import read_annotated
 
     folder = None if output is None else Path(f"{os.fspath(output)}.training")
     if folder is not None and folder.exists() and not resume:
@@ -212,19 +213,15 @@ def train(
             f"There is an unfinished training in {folder}. Give `resume=True` to continue it, or delete the "
             "folder to start again."
         )
-    volumes = {"image": _volume(image), "truth": _volume(truth)}
-    if supervoxels is not None:
-        volumes["supervoxels"] = _volume(supervoxels)
-    require_same_shape(**volumes)
+    images, truths, labels = (_volumes(given) for given in (image, truth, supervoxels))
+    if len(truths) != len(images) or (labels and len(labels) != len(images)):
+        raise TrainingError(
+            f"There are {len(images)} images, {len(truths)} truths and {len(labels)} supervoxels. Give as "
+            "many of each, in the same order, or no supervoxels."
+        )
+    volumes, voxel_size_nm = read_annotated(images, truths, labels)
     records = train_model(
-        read_image(volumes["image"]),
-        read_labels(volumes["truth"]),
-        read_labels(volumes["supervoxels"]) if supervoxels is not None else None,
-        volumes["image"].voxel_size_nm,
-        settings,
-        attribution=attribution,
-        folder=folder,
-        resume=resume,
+        volumes, voxel_size_nm, settings, attribution=attribution, folder=folder, resume=resume
     )
     while True:
         try:
@@ -341,6 +338,13 @@ def _volume(given: VolumeLike) -> Volume:
     if isinstance(given, Volume):
         return given
     return Volume(given) if isinstance(given, np.ndarray) else open_volume(given)
+
+
+def _volumes(given: VolumeLike | list[VolumeLike] | None) -> list[Volume]:
+    """Make volumes of one or several, or of none."""
+    if given is None:
+        return []
+    return [_volume(one) for one in given] if isinstance(given, list) else [_volume(given)]
 
 
 def _affinity_volume(given: AffinitiesLike) -> AffinityVolume:
