@@ -76,10 +76,13 @@ def blockwise(
         str, typer.Option(metavar="HOST:PORT", help="Where local workers show Dask's dashboard.")
     ] = "127.0.0.1:0",
     any_voxel_size: AnyVoxelSizeOption = False,
+    records: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Agglomerate a large volume block by block; the same command goes on after a crash."""
-    require_outputs(json)
+    require_outputs(json, records)
     if status:
         _show_status(output, json)
         return
@@ -101,7 +104,10 @@ def blockwise(
         rechunk=rechunk,
         any_voxel_size=any_voxel_size,
     )
-    figures = _run(request, scheduler, workers, dashboard, retry_failed)
+    from napari_celis.cli.progress import recorded
+
+    with recorded(records):
+        figures = _run(request, scheduler, workers, dashboard, retry_failed)
     write_json(json, figures)
     if figures["failed"] or figures["lost"]:
         raise typer.Exit(1)
