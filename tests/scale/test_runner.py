@@ -165,7 +165,7 @@ def _require_equal_runs(run, other):
 def test_nan_in_a_part_of_the_image_costs_that_block_and_is_put_right(client, tmp_path, size):
     model = save_model(make_model(size), tmp_path / "model.safetensors")
     # Another recording: its grey values are changed by what is known of the whole image.
-    image = make_image((4, 24, 80), dtype=np.float32) * 8 + 500
+    image = make_image((6, 24, 80), dtype=np.float32) * 8 + 500
     healthy = store(tmp_path / "healthy.zarr", image, size)
     wanted, _ = run_blocks(client, request_for(model, tmp_path / "wanted.zarr", image=healthy))
     damaged = image.copy()
@@ -174,7 +174,7 @@ def test_nan_in_a_part_of_the_image_costs_that_block_and_is_put_right(client, tm
     run, outcome = run_blocks(client, request_for(model, tmp_path / "out.zarr", image=path))
     [failure] = outcome.failures
     assert failure.block == "00000009"
-    assert failure.place == "z 0–3, y 12–23, x 64–79"
+    assert failure.place == "z 0–5, y 12–23, x 64–79"
     assert "NaN" in failure.error
     assert not result_of(run)[:, 12:, 64:].any()
     assert result_of(run)[:, :12].all()
