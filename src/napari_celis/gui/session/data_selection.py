@@ -229,7 +229,8 @@ class DataSelection(QObject):
         self.policy, self.any_voxel_size = choice.known_policy, choice.any_voxel_size
         supervoxels = layers["supervoxels"]
         self._start = (supervoxels, choice)
-        self._counted = None if choice.atoms is None else (supervoxels.data, choice.atoms)
+        if choice.atoms is not None:
+            self._computed.keep_atoms(supervoxels.data, choice.atoms)
         # Everything is in its place when the first layer comes and others hear of it.
         for layer in layers.values():
             self._watch_edits(layer)

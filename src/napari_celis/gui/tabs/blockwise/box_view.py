@@ -20,6 +20,8 @@ WORDS: dict[AnswerKind, str] = {"merge": "merged", "keep-apart": "kept apart", "
 NO_BOX = "Move to a place in the segmentation and open the box around it, to look through its decisions."
 NEXT = "Press “Run again”: the blocks are joined by your answers, and only what changed is written anew."
 
+FOLLOWED = "The result follows your answers now."
+
 
 class BoxView(QWidget):
     """Opens boxes, says what is decided in them, and writes it back.
@@ -73,6 +75,12 @@ class BoxView(QWidget):
             hint = "Decide on the tab Decisions: merge, keep apart, cut; undo takes an answer back."
             self.sentence.setText(f"The box {box.opened.name} is open. {self._last_words or hint}")
         self.write.setEnabled(is_active and bool(box.unwritten))
+
+    def on_followed(self) -> None:
+        """Say that a pass over the result followed what was written."""
+        if self._last_words:
+            self._last_words = FOLLOWED
+            self.refresh()
 
     def _on_written(self, answers: list[Answer]) -> None:
         self._last_words = f"Written: {describe(answers)}. {NEXT}" if answers else ""

@@ -61,6 +61,7 @@ class ResultView(QWidget):
 
     def reread(self) -> None:
         """Draw the segmentation again: it was computed anew."""
+        self.box.on_followed()
         if (layer := self._shown()) is not None:
             layer.refresh()
 
