@@ -208,7 +208,8 @@ class AffinityTrainer:
             background=settings.background,
             voxel_size_nm=settings.network.voxel_size_nm,
         )
-        return in_known_range(image, settings.network.intensity), labels
+        seen = in_known_range(image, settings.network.intensity, measure_intensity(image))
+        return np.asarray(seen[:, :, :]), labels
 
     def _prepare_validation(
         self, volumes: Sequence[ImageAndTruth]

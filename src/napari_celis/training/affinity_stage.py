@@ -16,7 +16,7 @@ from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.device import choose_device
 from napari_celis.models.inference import predict_affinities, predict_averaged
-from napari_celis.models.intensity import in_known_range
+from napari_celis.models.intensity import in_known_range, measure_intensity
 from napari_celis.training.affinity import AffinityTrainer, ImageAndTruth
 from napari_celis.training.affinity_settings import AffinityTraining
 from napari_celis.training.annotated import AnnotatedVolume, Folds, Piece, labelled_box
@@ -254,6 +254,7 @@ def _predict(net: AffinityNet, image: np.ndarray, piece: Piece) -> np.ndarray:
     Half precision before and after an interruption, so that both go on from the same numbers.
     """
     begin = max(0, piece.start - net.halo_zyx[0])
-    around = in_known_range(image, net.settings.intensity)[begin : piece.stop + net.halo_zyx[0]]
+    seen = in_known_range(image, net.settings.intensity, measure_intensity(image))
+    around = np.asarray(seen[begin : piece.stop + net.halo_zyx[0], :, :])
     found = predict_averaged(net, around, AVERAGED_SYMMETRIES)
     return found[:, piece.start - begin : piece.stop - begin].astype(np.float16)
