@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -355,4 +357,32 @@ def test_a_full_disk_stops_the_run_and_the_same_command_goes_on(
     run_stages(run, client)
     after = flags_of(run)
     assert {name: after[name] for name in before} == before
+    assert_array_equal(result_of(run), result_of(finished))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of its own that can be made larger; only where the system lets us."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place], capture_output=True
+    ).returncode:
+        pytest.skip("needs the right to mount a disk in memory")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
+def test_a_disk_that_is_really_full(client, finished, model_path, image_path, small_disk):
+    request = request_for(model_path, small_disk / "out.zarr", image=image_path)
+    with pytest.raises((BlockwiseError, VolumeError), match=r"disk is full|No space left"):
+        run_blocks(client, request)
+    run = BlockRun(RunStore(request.output))
+    before = flags_of(run)
+    assert before
+    assert not any(run.failures(stage) for stage in ("survey", "affinities", "foreground", "supervoxels"))
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    assert not run_stages(run, client).failures
+    assert {name: flags_of(run)[name] for name in before} == before
     assert_array_equal(result_of(run), result_of(finished))
