@@ -14,7 +14,7 @@ from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.metrics import score
 from napari_celis.io.affinities import read_affinities
 from napari_celis.io.volumes import open_volume, read_image, read_labels
-from napari_celis.training.pipeline import TrainSettings, train_model
+from napari_celis.training.pipeline import AnnotatedVolume, TrainSettings, train_model
 
 
 def celis(*arguments):
@@ -36,8 +36,8 @@ def folder(tmp_path_factory):
         dataset = file.create_dataset("supervoxels", data=pieces)
         dataset.attrs["resolution"], dataset.attrs["offset"] = image.voxel_size_nm, (0.0, 0.0, 0.0)
     records = train_model(
-        read_image(image), read_labels(truth), pieces, image.voxel_size_nm, TrainSettings(minutes=0.1),
-        folder=folder / "model.safetensors.training",
+        [AnnotatedVolume(read_image(image), read_labels(truth), pieces)], image.voxel_size_nm,
+        TrainSettings(minutes=0.1), folder=folder / "model.safetensors.training",
     )  # fmt: skip
     next(record for record in records if record.stage == "energy of pairwise9")
     records.close()
@@ -160,25 +160,29 @@ def test_names_that_cannot_be_written_are_refused_first(folder):
     )
 
 
-def test_an_unfinished_training_is_not_thrown_away_unasked(folder, monkeypatch, capsys):
+@pytest.mark.parametrize("word", ["--restart", "--anew"])
+def test_an_unfinished_training_is_not_thrown_away_unasked(folder, monkeypatch, word):
     unfinished = folder / "half.safetensors.training"
-    unfinished.mkdir()
+    unfinished.mkdir(exist_ok=True)
     given = ("train", "--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
              f"{folder}/phantom.h5:volumes/labels/neuron_ids", "-o", folder / "half.safetensors")  # fmt: skip
-    assert "--resume" in refused(*given)
+    assert "Add --resume to continue it, or --restart to delete it" in refused(*given)
+    assert unfinished.exists()
+    both = CliRunner().invoke(app, [str(part) for part in (*given, "--resume", word)])
+    assert both.exit_code == 2
     assert unfinished.exists()
     told = []
 
     def interrupted(*arguments, **more):
-        told.append((arguments[4], more["resume"]))
+        told.append((arguments[2], more["resume"]))
         raise KeyboardInterrupt
         yield
 
     monkeypatch.setattr("napari_celis.training.pipeline.train_model", interrupted)
-    options = ("--anew", "--dilation", 2, "--min-voxels", 500, "--device", "cpu")
-    result = CliRunner().invoke(app, [str(word) for word in (*given, *options)])
+    options = (word, "--dilation", 2, "--min-voxels", 500, "--device", "cpu")
+    result = CliRunner().invoke(app, [str(part) for part in (*given, *options)])
     assert result.exit_code != 0
-    assert "the same command with --resume goes on there" in result.output
+    assert "Run the same command with --resume to continue" in result.output
     [(settings, is_resumed)] = told
     assert (settings.dilation, settings.min_voxels, settings.device) == (2, 500, "cpu")
     assert not is_resumed

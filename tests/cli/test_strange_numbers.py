@@ -101,6 +101,6 @@ def test_advice_on_an_unfinished_training_can_be_followed(tmp_path, content, wha
     (tmp_path / DESCRIPTION).write_text(content)
     with pytest.raises(TrainingError, match=what) as caught:
         Checkpoint(tmp_path, "mine", resume=True)
-    assert "write --anew instead of --resume" in str(caught.value)
+    assert "use --restart instead of --resume" in str(caught.value)
     Checkpoint(tmp_path, "mine", resume=False)
     assert not tmp_path.exists()

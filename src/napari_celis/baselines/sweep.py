@@ -27,7 +27,15 @@ class Sweep(Protocol):
         """Segment of every voxel (Z, Y, X); 0 is background."""
 
     def errors(self, thresholds: np.ndarray, judge: Judge) -> dict[str, Errors]:
-        """Split and merge error at each threshold, for each set of voxels of the judge."""
+        """Split and merge error at each threshold, for each set of voxels of the judge.
+
+        Parameters
+        ----------
+        thresholds : ndarray
+            Scores to stop at.
+        judge : Judge
+            Measures the errors.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +105,15 @@ class EdgeScorer(Protocol):
         """Whether scores depend on the two segments, and not on their contact alone."""
 
     def scores(self, sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
-        """Score some contacts, lower being better, float64 (n,)."""
+        """Score some contacts, lower being better, float64 (n,).
+
+        Parameters
+        ----------
+        sums : AffinitySums
+            Affinities of contacts and segments.
+        contacts : ndarray
+            The contacts to score.
+        """
 
 
 class AffinityScorer:
@@ -121,7 +137,7 @@ def agglomerate(problem: Problem, scorer: EdgeScorer) -> Hierarchy:
     problem : Problem
         What to agglomerate.
     scorer : EdgeScorer
-        Scores contacts; whatever a merge changes is scored anew before the next one.
+        Scores contacts; whatever a merge changes is scored again before the next one.
     """
     contraction = Contraction(AffinityScorer(problem, scorer))
     contacts, scores = [], []

@@ -106,7 +106,15 @@ class PaperCosts:
         return {name: totals[:, curve].tolist() for curve, name in enumerate(CURVES)}
 
     def run(self, n_steps: int, threshold: float = np.inf) -> Iterator[Step]:
-        """Take up to `n_steps` greedy steps with scores below `threshold`, counting each."""
+        """Take up to `n_steps` greedy steps with scores below `threshold`, counting each.
+
+        Parameters
+        ----------
+        n_steps : int
+            How many at most.
+        threshold : float
+            Score to stop at.
+        """
         for _ in range(n_steps):
             step = self.step(threshold)
             if step is None:

@@ -38,7 +38,15 @@ class Cells:
 
     @classmethod
     def make(cls, shape: tuple[int, int, int], seed: int = 0) -> Cells:
-        """Make cells around seeds that are scattered about a grid."""
+        """Make cells around seeds that are scattered about a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Voxels along z, y, x.
+        seed : int
+            Source of every random choice.
+        """
         rng = np.random.default_rng(seed)
         grid = tuple(-(-size // SPACING) for size in shape)
         seeds = rng.random((*grid, 3)).astype(np.float32)

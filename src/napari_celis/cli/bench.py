@@ -49,6 +49,9 @@ GOALS: dict[str, tuple[str, float | None]] = {
     "blockwise_memory_growth": ("≤", 1.1),
     "blockwise_speedup": ("≥", 1.7),
     "blockwise_labels_cpu_growth": ("≤", 1.2),
+    "blockwise_kills": ("≥", 30),
+    "blockwise_differing_voxels": ("≤", 0),
+    "blockwise_computed_twice": ("≤", 0),
 }
 PEERS = (
     "agglomerate_vs_waterz",
@@ -64,7 +67,8 @@ WINDOW = ("stall_ms", "recolour_hz", "viewer_growth_mb", "first_merge_seconds")
 """Figures that need a window."""
 
 BLOCKWISE = ("blockwise_growth", "blockwise_memory_growth", "blockwise_speedup")
-LONG = (*BLOCKWISE, "blockwise_labels_cpu_growth")
+KILLS = ("blockwise_kills", "blockwise_differing_voxels", "blockwise_computed_twice")
+LONG = (*BLOCKWISE, "blockwise_labels_cpu_growth", *KILLS)
 """Figures that take a quarter of an hour, measured only when they are asked for."""
 
 
@@ -74,14 +78,19 @@ def bench(
         str | None, typer.Option(metavar="V", help="Labels to measure on; the bundled sample by default.")
     ] = None,
     image: Annotated[
-        str | None, typer.Option(metavar="V", help="Its image, for the comparison with other methods.")
+        str | None,
+        typer.Option(metavar="V", help="Image, for the comparison with other methods."),
     ] = None,
     truth: Annotated[
-        str | None, typer.Option(metavar="V", help="Its true segmentation, for the same.")
+        str | None,
+        typer.Option(metavar="V", help="True segmentation, for the same comparison."),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="For the same: a model that has not seen the last third of it."),
+        typer.Option(
+            metavar="MODEL",
+            help="Model for it, not trained on the last third of the volume.",
+        ),
     ] = None,
     only: Annotated[str | None, typer.Option(metavar="KEY", help="Measure this figure alone.")] = None,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Greedy steps per benchmark.")] = 300,
@@ -118,6 +127,7 @@ def bench(
         **dict.fromkeys(WINDOW, _measure_window),
         **dict.fromkeys(LONG, _measure_blockwise),
         "blockwise_labels_cpu_growth": _measure_blockwise_labels,
+        **dict.fromkeys(KILLS, _measure_kills),
     }
     volume = open_volume(supervoxels) if supervoxels else sample_volumes()["supervoxels"]
     data = measures.BenchData(volume.name, read_labels(volume), steps)
@@ -168,6 +178,13 @@ def _measure_blockwise_labels(data: BenchData) -> dict[str, float]:
     from napari_celis.bench.blockwise import measure_label_growth
 
     return measure_label_growth(data)
+
+
+def _measure_kills(data: BenchData) -> dict[str, float]:
+    """Kill processes of block-wise runs."""
+    from napari_celis.bench.blockwise_faults import measure_kills
+
+    return measure_kills(data)
 
 
 def _measure_peers(data: PeerData | None) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Progress bars on stderr."""
+"""Progress bars on stderr, and the same as records for other programs."""
 
 from __future__ import annotations
 
@@ -40,23 +40,46 @@ def _record(stage: str, done: float, figures: dict[str, float] | None = None) ->
 
 
 @contextmanager
-def bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar and yield a function that takes how much is done, and of how much."""
+def bar(title: str, *, unit: str = "", delay: float = 0.0) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that takes how much is done, and of how much; its first call shows the bar.
+
+    Parameters
+    ----------
+    title : str
+        What is being done.
+    unit : str
+        Of the counts.
+    delay : float
+        Seconds before the bar appears.
+    """
     from tqdm import tqdm
 
-    with tqdm(desc=title, unit_scale=True) as shown:
+    shown: list[tqdm] = []
 
-        def update(done: int, total: int) -> None:
-            shown.total = total
-            shown.update(done - shown.n)
-            _record(title, done / total if total else 0.0)
+    def update(done: int, total: int) -> None:
+        if not shown:
+            shown.append(tqdm(desc=title, unit=unit, unit_scale=True, delay=delay, total=total))
+        shown[0].update(done - shown[0].n)
+        _record(title, done / total if total else 0.0)
 
+    try:
         yield update
+    finally:
+        for one in shown:
+            one.close()
 
 
 @contextmanager
-def stage_bars(prefix: str = "") -> Iterator[Callable[[str, float], None]]:
-    """Show a bar per stage of the work, and yield a function that takes the stage and its finished share."""
+def stage_bars(prefix: str = "", *, delay: float = 0.0) -> Iterator[Callable[[str, float], None]]:
+    """Show a bar per stage of the work, and yield a function that takes the stage and its finished share.
+
+    Parameters
+    ----------
+    prefix : str
+        Stands before the name of every stage.
+    delay : float
+        Seconds before a bar appears; such bars vanish when their stage is done.
+    """
     from tqdm import tqdm
 
     shown: list[tqdm] = []
@@ -68,7 +91,9 @@ def stage_bars(prefix: str = "") -> Iterator[Callable[[str, float], None]]:
         if titles[-1:] != [title]:
             finish()
             titles.append(title)
-            shown.append(tqdm(desc=title, total=100, unit="%", bar_format=STAGE))
+            shown.append(
+                tqdm(desc=title, total=100, unit="%", bar_format=STAGE, delay=delay, leave=not delay)
+            )
         shown[-1].update(round(100 * share) - shown[-1].n)
         _record(title, share)
 

@@ -37,7 +37,13 @@ class ActionTable:
         return np.searchsorted(self.u, np.arange(self.n_supervoxels + 2)).astype(np.int64)
 
     def find(self, u: int, v: int) -> int:
-        """Return the row of the action between two dense indices, or -1."""
+        """Return the row of the action between two dense indices, or -1.
+
+        Parameters
+        ----------
+        u, v : int
+            Dense indices of two supervoxels.
+        """
         return int(adjacency.find_action(self.first, self.v, min(u, v), max(u, v)))
 
     @classmethod
@@ -67,7 +73,15 @@ class ActionTable:
         )
 
     def nearest(self, u: int, v: int, n: int = 3) -> np.ndarray:
-        """Return up to `n` actions of `u` or `v`, those first whose contact lies nearest to the other one."""
+        """Return up to `n` actions of `u` or `v`, those first whose contact lies nearest to the other one.
+
+        Parameters
+        ----------
+        u, v : int
+            Dense indices of two supervoxels.
+        n : int
+            How many at most.
+        """
         of_u = np.flatnonzero((self.u == u) | (self.v == u))
         of_v = np.flatnonzero(((self.u == v) | (self.v == v)) & (u != v))
         if not len(of_u) or not len(of_v):

@@ -147,7 +147,7 @@ class Agglomerator:
             return self._state.scores()
 
     def lowest_scores(self) -> np.ndarray:
-        """What no score is below, float64 (A,), without evaluating any; the score itself where it is known."""
+        """What no score is below, float64 (A,), evaluating none; the score itself where it is known."""
         with self._lock:
             return np.take(self._state.ranking.scores, self._state.items())
 

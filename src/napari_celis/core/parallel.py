@@ -35,7 +35,15 @@ class Pool:
         self._executor = ThreadPoolExecutor(self.n_threads, "celis") if self.n_threads > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Apply `function` to every item; the first error is raised here once the other threads ended."""
+        """Apply `function` to every item; the first error is raised here once the other threads ended.
+
+        Parameters
+        ----------
+        function : callable
+            Called in any thread.
+        items : sequence of Item
+            One call each.
+        """
         if self._executor is None:
             yield from map(function, items)
             return

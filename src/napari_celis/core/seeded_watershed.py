@@ -292,7 +292,17 @@ def gaussian(sigma: float) -> np.ndarray:
 
 
 def smallest_voxels(shape: Sequence[int], size_nm: Triple, settings: SeededSettings) -> int:
-    """How many voxels a supervoxel must have to stay; in one section, pixels."""
+    """How many voxels a supervoxel must have to stay; in one section, pixels.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Voxels along z, y, x.
+    size_nm : Triple
+        Voxel size along z, y, x.
+    settings : SeededSettings
+        How.
+    """
     used = [size for n, size in zip(shape, size_nm, strict=True) if n > 1]
     return round(float(np.prod([settings.smallest_nm / size for size in used])))
 

@@ -12,8 +12,8 @@ from zarr.storage import FsspecStore
 
 from napari_celis.core.errors import MissingDatasetError, MissingExtraError
 from napari_celis.core.volume import Volume
-from napari_celis.io import checked_codecs
 from napari_celis.io.catalog import make_volume
+from napari_celis.io.checked_codecs import guarded
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
 from napari_celis.io.lazy import Box, LazyArray, require_chunks
@@ -58,11 +58,10 @@ def open_remote(url: str, *, level: int = 0) -> Volume:
 
 def _lazy(url: str, zarr_format: Literal[2, 3], axes: tuple[str, ...] | None) -> LazyArray:
     """Open an array for reading, with its axes in the order z, y, x."""
-    with reading(url), checked_codecs.checking(), warnings.catch_warnings():
+    with reading(url), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         store = FsspecStore.from_url(url, read_only=True)
-        array: Any = zarr.open_array(store=store, mode="r", zarr_format=zarr_format)
-        checked_codecs.set_limits(array)
+        array: Any = guarded(zarr.open_array(store=store, mode="r", zarr_format=zarr_format))
         shape, chunks = tuple(array.shape), tuple(array.chunks)
         require_chunks(chunks, shape, array.dtype.itemsize, url)
         where = spatial_axes(axes if axes is not None and len(axes) == len(shape) else None, shape, url)

@@ -137,7 +137,7 @@ def predict_averaged(
     box: Box | None = None,
     progress: Progress | None = None,
 ) -> np.ndarray:
-    """Average the affinities that a network finds when the image is turned and mirrored.
+    """Average the affinities that a network finds in several symmetries of the image.
 
     Parameters
     ----------
@@ -227,7 +227,17 @@ def features_at(
 
 
 def lattice(shape: IntTriple, stride_zyx: IntTriple, first_zyx: IntTriple = (0, 0, 0)) -> np.ndarray:
-    """List the voxels of a regular lattice, int32 (N, 3)."""
+    """List the voxels of a regular lattice, int32 (N, 3).
+
+    Parameters
+    ----------
+    shape : IntTriple
+        Voxels along z, y, x.
+    stride_zyx : IntTriple
+        Voxels between two points.
+    first_zyx : IntTriple
+        The first point.
+    """
     axes = [
         np.arange(first, size, stride, dtype=np.int32)
         for first, size, stride in zip(first_zyx, shape, stride_zyx, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite, sqrt
 
 import numpy as np
 
@@ -50,12 +51,12 @@ class IntensitySums:
         """
         spread = self.count * self.squares - self.total * self.total
         # Sums of floats may leave a crumb where all values are equal.
-        if self.count == 0 or not spread > 1e-14 * self.count * self.squares or not np.isfinite(spread):
+        if self.count == 0 or not spread > 1e-14 * self.count * self.squares or not isfinite(spread):
             raise ModelError(
                 "The image has the same value everywhere, so there is nothing to see in it. "
                 "Check that this is the right dataset."
             )
-        return self.total / self.count, float(np.sqrt(spread / self.count**2))
+        return self.total / self.count, sqrt(spread / self.count**2)
 
 
 def measure_intensity(image: np.ndarray) -> Intensity:
@@ -70,7 +71,15 @@ def measure_intensity(image: np.ndarray) -> Intensity:
 
 
 def is_other_recording(own: Intensity, known: Intensity) -> bool:
-    """Whether grey values are further from those of training than tissue alone explains."""
+    """Whether grey values are further from those of training than tissue alone explains.
+
+    Parameters
+    ----------
+    own : Intensity
+        Grey values of the image.
+    known : Intensity
+        Grey values of the training data.
+    """
     gain, shift = own[1] / known[1], abs(own[0] - known[0]) / known[1]
     return max(gain, 1 / gain) > LARGEST_GAIN or shift > LARGEST_SHIFT
 

@@ -111,7 +111,15 @@ def _span(begin: int, last: int, axis: int, shape: IntTriple, net: AffinityNet, 
 
 
 def read_window(image: ArrayLike3D, tile: Tile) -> np.ndarray:
-    """Read the window of a tile; beyond the border the image is mirrored."""
+    """Read the window of a tile; beyond the border the image is mirrored.
+
+    Parameters
+    ----------
+    image : ArrayLike3D
+        Grey values.
+    tile : Tile
+        The tile.
+    """
     bounds = list(zip(tile.window_low, tile.window_high, image.shape, strict=True))
     inside = np.asarray(image[tuple(slice(max(0, low), min(high, size)) for low, high, size in bounds)])
     missing = [(max(0, -low), max(0, high - size)) for low, high, size in bounds]
@@ -162,7 +170,17 @@ def choose_tile(shape: IntTriple, net: AffinityNet, memory_gb: float, box: Box |
 
 
 def tile_bytes(tile: np.ndarray, net: AffinityNet, limit: np.ndarray) -> int:
-    """Estimate the memory that one tile takes."""
+    """Estimate the memory that one tile takes.
+
+    Parameters
+    ----------
+    tile : ndarray
+        Voxels along z, y, x.
+    net : AffinityNet
+        The network.
+    limit : ndarray
+        Voxels of the whole volume along z, y, x.
+    """
     window = tile + 2 * np.array(net.halo_zyx)
     if not net.is_valid:
         window = np.minimum(window, limit)
@@ -170,7 +188,15 @@ def tile_bytes(tile: np.ndarray, net: AffinityNet, limit: np.ndarray) -> int:
 
 
 def require_context(shape: IntTriple, net: AffinityNet) -> None:
-    """Refuse a volume that is smaller than what the network looks at."""
+    """Refuse a volume that is smaller than what the network looks at.
+
+    Parameters
+    ----------
+    shape : IntTriple
+        Voxels along z, y, x.
+    net : AffinityNet
+        The network.
+    """
     needed = tuple(2 * halo + 1 for halo in net.halo_zyx) if net.is_valid else net.grid_zyx
     if any(size < need for size, need in zip(shape, needed, strict=True)):
         raise ModelError(

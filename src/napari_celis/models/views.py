@@ -65,3 +65,22 @@ class RescaledImage:
         """Read a part."""
         part: np.ndarray = np.asarray(self._image[key]).astype(np.float32) * self._gain + self._shift
         return part
+
+
+class FiniteImage:
+    """An image whose NaN and infinite values are 0, as margins and lost sections are.
+
+    Parameters
+    ----------
+    image : array or lazy array, shape (Z, Y, X)
+        The image as it is.
+    """
+
+    def __init__(self, image: ArrayLike3D) -> None:
+        self._image = image
+        self.shape, self.dtype = tuple(image.shape), np.dtype(image.dtype)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        """Read a part."""
+        part = np.asarray(self._image[key])
+        return np.where(np.isfinite(part), part, 0) if part.dtype.kind == "f" else part

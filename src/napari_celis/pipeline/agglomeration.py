@@ -73,7 +73,21 @@ def policy_of(
     actions: ActionTable,
     affinities: np.ndarray,
 ) -> Policy:
-    """Make the policy of a volume."""
+    """Make the policy of a volume.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    name : PolicyName
+        Name of the policy.
+    supervoxels : Supervoxels
+        The supervoxels.
+    actions : ActionTable
+        The table of actions.
+    affinities : ndarray
+        Shape (3, Z, Y, X).
+    """
     if name == "energy":
         return EnergyPolicy()
     if model.classifier is None:

@@ -1,4 +1,4 @@
-"""What somebody chose to agglomerate: volumes that are opened and not read, a model, and how to use it."""
+"""The choice of a user: volumes that are opened and not read, a model, and how to use it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Choice:
 
     @property
     def known_model(self) -> CelisModel:
-        """The model; whoever checked the choice knows that there is one."""
+        """The model; a choice that was checked has one."""
         assert self.model is not None
         return self.model
 

@@ -95,7 +95,17 @@ def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) 
 
 
 def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None = None) -> Inputs:
-    """Do the first part of `prepare`: affinities, and supervoxels with the contacts between them."""
+    """Do the first part of `prepare`: affinities, and supervoxels with the contacts between them.
+
+    Parameters
+    ----------
+    choice : Choice
+        What was chosen.
+    report : Report
+        Called as `report(stage, share)`.
+    say : Say, optional
+        Called with a sentence that stops nothing.
+    """
     check(choice)
     affinities = _affinities(choice, report, say)
     if choice.supervoxels is not None:
@@ -108,7 +118,15 @@ def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None =
 
 
 def read_atoms(supervoxels: Volume, report: Report = silent) -> Atoms:
-    """Read supervoxels, index them, and find out which of them touch."""
+    """Read supervoxels, index them, and find out which of them touch.
+
+    Parameters
+    ----------
+    supervoxels : Volume
+        Labels, not read yet.
+    report : Report
+        Called as `report(stage, share)`.
+    """
     report("reading supervoxels", 0.0)
     return _index(read_labels(_named("supervoxels", supervoxels)), report)
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 PATIENCE = 15
 """Seconds to wait for a scheduler, and for its first worker."""
 LOOPBACK = "127.0.0.1"
+LOGGERS = (
+    "distributed",
+    *(f"distributed.{part}" for part in ("client", "core", "nanny", "scheduler", "worker")),
+)
 
 
 @contextmanager
@@ -41,14 +45,14 @@ def connect(
     """
     from distributed import Client, LocalCluster
 
+    # What killed workers and schedulers leave is told by the run itself, in a sentence.
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if address is not None:
         with _connected(Client, address) as client:
             require_same_versions(client, address)
             yield client
         return
-    # What a killed worker leaves is told by the run itself, in a sentence.
-    for name in ("distributed.nanny", "distributed.worker", "distributed.scheduler", "distributed.core"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     with (
         LocalCluster(
             n_workers=n_workers or default_threads(),

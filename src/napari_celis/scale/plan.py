@@ -232,13 +232,15 @@ def _run_and_measure(run: BlockRun, on_progress: Callable[[str, float], None]) -
         # The first block loads compiled loops, or compiles them: it is computed once more.
         for index in [0, *range(len(grid))]:
             on_progress(stage.title, index / len(grid))
-            digest = stage.digest(run, grid.block(index))
-            done = run_task(Task(run.store.url, stage.name, index, digest, is_tainted=False))
+            block = grid.block(index)
+            run.clear_flag(stage.name, block.name)
+            digest = stage.digest(run, block)
+            done = run_task(Task(run.store.url, run.checksum, stage.name, index, digest, is_tainted=False))
             if done.error is not None:
                 raise BlockwiseError(f"The trial failed at the stage “{stage.title}”: {done.error}")
         for block in grid:
             total += float((run.flag(stage.name, block.name) or {})["cpu_seconds"])
-        finish_stage(run.store.url, stage.name)
+        finish_stage(run.store.url, run.checksum, stage.name)
         seconds[stage.name] = total / looked_at.get(stage.name, voxels)
     pairs = int((run.flag(JOIN.name, WHOLE) or {})["pairs"])
     return Rates(seconds, _stored(run, voxels), pairs / voxels)

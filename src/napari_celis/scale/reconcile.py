@@ -88,7 +88,8 @@ def reconcile(
     n, is_merged = len(sizes) - 1, pairs.is_merged(rule)
     mean = pairs.total / np.maximum(pairs.area, 1)
     component = join_all(n, pairs.u[is_merged], pairs.v[is_merged])
-    is_doubtful = is_merged & _in_contradiction(pairs, component, ~is_merged & (mean >= threshold))
+    is_apart = ~is_merged & (mean >= threshold) & (pairs.area > 0)
+    is_doubtful = is_merged & _in_contradiction(pairs, component, is_apart)
     is_certain = is_merged & ~is_doubtful
     component = join_all(n, pairs.u[is_certain], pairs.v[is_certain])
     contracted = _Contracted.make(pairs, component, sizes, pairs.is_disputed | is_doubtful)
@@ -113,7 +114,8 @@ def votes_of(u: np.ndarray, v: np.ndarray, merged: np.ndarray, score: np.ndarray
     owned : ndarray of int, shape (P,)
         Faces of the contact that the block holds itself.
     """
-    return Pairs(u, v, owned, owned * score, merged, merged, owned, merged)
+    total = np.where(owned > 0, owned * score, 0.0)
+    return Pairs(u, v, owned, total, merged, merged, owned, merged)
 
 
 def combine(parts: Sequence[Pairs]) -> Pairs:
@@ -206,8 +208,10 @@ class _Contracted:
 
     def scores(self, contacts: np.ndarray) -> np.ndarray:
         """Return the mean score of some contacts; those that are certain are not for us."""
-        scores: np.ndarray = self._total[contacts] / np.maximum(self.graph.arrays.area[contacts], 1)
-        return np.where(self._open[contacts] > 0, scores, np.inf)
+        area = self.graph.arrays.area[contacts]
+        scores: np.ndarray = self._total[contacts] / np.maximum(area, 1)
+        # Faces that nobody counted belong to a block that failed.
+        return np.where((self._open[contacts] > 0) & (area > 0), scores, np.inf)
 
     def follow(self, joined: Joined) -> None:
         """Add up what became one."""

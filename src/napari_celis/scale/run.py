@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -42,6 +43,11 @@ class BlockRun:
             raise BlockwiseError(f"{store.url} holds no block-wise run. Begin one with celis blockwise.")
         self.settings = RunSettings.from_json(found, store.url)
 
+    @property
+    def checksum(self) -> str:
+        """Tells this run from another one under the same name."""
+        return hashlib.sha256(repr(self.settings).encode()).hexdigest()
+
     @classmethod
     def begin(cls, store: RunStore, settings: RunSettings, model: Path) -> BlockRun:
         """Begin a run, or go on with one that has the same settings.
@@ -58,16 +64,19 @@ class BlockRun:
         found = store.read_json(SETTINGS)
         if found is not None:
             settings.require_same(RunSettings.from_json(found, store.url), store.url)
-            return cls(store)
-        if store.names(""):
+        elif store.names("") not in ([], [HOME]) or store.names(HOME):
             raise BlockwiseError(
                 f"{store.url} exists and is no block-wise run, so nothing is written into it. Choose another "
                 "name."
             )
-        store.write(MODEL, model.read_bytes())
-        store.write_group("", {})
-        store.write_group(HOME, {})
-        store.write_json(SETTINGS, settings.to_json())
+        else:
+            store.write_json(SETTINGS, settings.to_json())
+        # Whoever was killed here left the settings; what is missing beside them is written again.
+        if MODEL.rpartition("/")[2] not in store.names(HOME):
+            store.write(MODEL, model.read_bytes())
+        for group in ("", HOME):
+            if "zarr.json" not in store.names(group):
+                store.write_group(group, {})
         return cls(store)
 
     # Blocks.
@@ -199,6 +208,17 @@ class BlockRun:
 
 
 @lru_cache(maxsize=2)
-def open_run(url: str) -> BlockRun:
-    """Open a run once per process."""
-    return BlockRun(RunStore(url))
+def open_run(url: str, checksum: str) -> BlockRun:
+    """Open a run once per process.
+
+    Parameters
+    ----------
+    url : str
+        Where it lies.
+    checksum : str
+        Of the run that is meant: workers outlive runs, and a name may have been given to another one.
+    """
+    run = BlockRun(RunStore(url))
+    if run.checksum != checksum:
+        raise BlockwiseError(f"{url} was replaced by a run with other settings. Give the command again.")
+    return run

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from napari_celis.scale.grid import BlockGrid
+from napari_celis.scale.grid import Block, BlockGrid
 from napari_celis.scale.run import BlockRun
 from napari_celis.scale.settings import BlockwiseError
 from napari_celis.scale.stages.listing import stages_of
@@ -96,6 +96,8 @@ def run_stages(
         work.do(stage)
         if work.lost:
             break
+    else:
+        run.store.clear_leftovers()
     return Outcome(work.computed, list_failures(run, stages), work.lost)
 
 
@@ -113,12 +115,14 @@ def forget_failures(run: BlockRun, stages: list[Stage]) -> None:
     if not any(run.failures(stage.name) for stage in stages):
         return
     for stage in stages:
-        for name in run.failures(stage.name):
-            run.clear_failure(stage.name, name)
         run.set_added_up(stage.name, False)
         for name in run.finished(stage.name):
             if (run.flag(stage.name, name) or {}).get("tainted"):
                 run.clear_flag(stage.name, name)
+    # Last, so that whoever is killed here finds them again.
+    for stage in stages:
+        for name in run.failures(stage.name):
+            run.clear_failure(stage.name, name)
 
 
 class _Clock:
@@ -155,26 +159,30 @@ class _Work:
         self._run, self._client, self._clock, self._on_progress = run, client, clock, on_progress
         self._bad: dict[str, set[int]] = {}
         """Blocks per stage that failed, or read where one had failed."""
+        self._empty: dict[str, set[int]] = {}
+        """Blocks per stage that failed, or were left out because they had failed before."""
         self._grids: dict[str, BlockGrid] = {}
 
     def do(self, stage: Stage) -> None:
         """Compute the blocks of a stage that are not done, then add up."""
         run, grid = self._run, stage.grid(self._run)
         failed = {int(name) for name in run.failures(stage.name)}
-        bad = self._bad[stage.name] = set(failed)
+        left_out = self._left_out(stage)
+        self._empty[stage.name] = failed | left_out
+        bad = self._bad[stage.name] = failed | left_out
         self._grids[stage.name] = grid
         tasks = []
         finished = run.finished(stage.name)
         for block in grid:
-            is_tainted = self._is_tainted(stage, block.window)
+            is_tainted = self._is_tainted(stage, block)
             if is_tainted:
                 bad.add(block.index)
-            if block.index in failed:
+            if block.index in failed or block.index in left_out:
                 continue
             digest = stage.digest(run, block)
             if block.name in finished and (not digest or self._has_digest(stage, block.name, digest)):
                 continue
-            tasks.append(Task(run.store.url, stage.name, block.index, digest, is_tainted))
+            tasks.append(Task(run.store.url, run.checksum, stage.name, block.index, digest, is_tainted))
         n_before = len(grid) - len(tasks)
         self._clock.skip(stage, n_before / len(grid))
         if tasks:
@@ -185,16 +193,24 @@ class _Work:
             return
         self._require_some(stage, len(grid))
         if not run.is_added_up(stage.name):
-            self._call(finish_stage, run.store.url, stage.name)
+            self._call(finish_stage, run.store.url, run.checksum, stage.name)
             run.set_added_up(stage.name, True)
 
     def _has_digest(self, stage: Stage, name: str, digest: str) -> bool:
         return (self._run.flag(stage.name, name) or {}).get("digest") == digest
 
-    def _is_tainted(self, stage: Stage, window: Any) -> bool:
-        """Tell whether a window reaches into blocks that earlier stages could not compute."""
+    def _left_out(self, stage: Stage) -> set[int]:
+        """List the blocks that have nothing to work on, because they failed at a stage that they need."""
+        if stage.fills_gaps:
+            return set()
+        grid = stage.grid(self._run)
+        same = [need for need in stage.needs if self._grids.get(need) == grid]
+        return set().union(*(self._empty[need] for need in same))
+
+    def _is_tainted(self, stage: Stage, block: Block) -> bool:
+        """Tell whether a block reads where earlier stages could not compute."""
         return any(
-            not self._bad[need].isdisjoint(self._grids[need].touching(window))
+            not self._bad[need].isdisjoint(self._grids[need].touching(stage.reads(self._run, block)))
             for need in stage.needs
             if self._bad.get(need)
         )
@@ -213,6 +229,7 @@ class _Work:
             else:
                 n_failed += 1
                 self._bad[stage.name].add(done.block)
+                self._empty[stage.name].add(done.block)
             self._tell(stage, n_done, total, n_failed)
 
     def _results(self, tasks: list[Task]) -> Iterator[Done | None]:
@@ -221,7 +238,8 @@ class _Work:
 
         waiting = iter(tasks)
         n_ahead = max(AHEAD * len(self._client.scheduler_info(n_workers=-1)["workers"]), AHEAD)
-        futures = as_completed([self._submit(task) for task in islice(waiting, n_ahead)])
+        submitted = [self._submit(task) for task in islice(waiting, n_ahead)]
+        futures = as_completed(submitted, loop=self._client.loop)
         try:
             for future in futures:
                 yield self._result(future)
@@ -263,11 +281,10 @@ class _Work:
 
     def _require_some(self, stage: Stage, total: int) -> None:
         """Stop where every block of a stage failed: the rest would be about nothing."""
-        failures = self._run.failures(stage.name)
-        if len(failures) == total:
-            first = next(iter(failures.values()))
+        if len(self._empty[stage.name]) == total:
+            first = list_failures(self._run)[0]
             raise BlockwiseError(
-                f"All {total} blocks failed at the stage “{stage.title}”, the first with: {first['error']} "
+                f"All {total} blocks failed up to the stage “{stage.title}”, the first with: {first.error} "
                 "Put that right, then give the same command with --retry-failed."
             )
 

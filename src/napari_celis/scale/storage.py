@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from napari_celis.io.failures import reading, writing
 
 MAX_BYTES = 2**28
 """No file of a run is larger; one that claims to be is not ours."""
+PARTIAL, CHUNKS = ".partial", "c"
+"""How zarr names files that it has not finished, and the folder of an array's chunks."""
 
 
 def is_url(target: str) -> bool:
@@ -134,6 +137,20 @@ class RunStore:
         """Write a JSON file."""
         self.write(name, (json.dumps(values, indent=1) + "\n").encode())
 
+    def clear_leftovers(self) -> None:
+        """Remove what processes that were killed left of files, once nobody is working on the run.
+
+        What they left of chunks is removed when their blocks are computed again.
+        """
+        if not self.is_local:
+            return
+        for place, folders, files in os.walk(self.url):
+            if CHUNKS in folders:
+                folders.remove(CHUNKS)
+            for name in files:
+                if name.endswith(PARTIAL) or (name.startswith(".") and name.endswith(".part")):
+                    Path(place, name).unlink(missing_ok=True)
+
     # Tables.
 
     def write_table(self, name: str, columns: dict[str, np.ndarray]) -> None:
@@ -202,7 +219,24 @@ def write_box(array: Any, box: Sequence[slice], voxels: np.ndarray) -> None:
         assert part.start % chunk == 0
         assert part.stop % chunk == 0 or part.stop == size
     with writing(str(array.store_path)):
+        _clear_partials(array, box)
         array[(*(slice(None),) * first, *box)] = voxels
+
+
+def _clear_partials(array: Any, box: Sequence[slice]) -> None:
+    """Remove what a worker that was killed left beside the chunks of a box in a folder."""
+    if not isinstance(array.store, LocalStore):
+        return
+    first = array.ndim - 3
+    spans = [range(-(-size // chunk)) for size, chunk in zip(array.shape, array.chunks, strict=True)][:first]
+    spans += [
+        range(part.start // chunk, -(-part.stop // chunk))
+        for part, chunk in zip(box, array.chunks[first:], strict=True)
+    ]
+    for position in product(*spans):
+        path = array.store.root / array.path / array.metadata.encode_chunk_key(position)
+        for left in path.parent.glob(f"{path.name}.*{PARTIAL}"):
+            left.unlink(missing_ok=True)
 
 
 def _as_arrow(values: np.ndarray) -> Any:

@@ -14,13 +14,15 @@ from napari_celis.io.failures import FULL, short_reason
 from napari_celis.scale.grid import Block
 from napari_celis.scale.run import BlockRun, open_run
 from napari_celis.scale.settings import BlockwiseError
-from napari_celis.scale.stages.listing import find_stage
+from napari_celis.scale.stages.listing import find_stage, stages_of
 
 
 class Task(NamedTuple):
     """One block of one stage."""
 
     url: str
+    run: str
+    """Checksum of the run."""
     stage: str
     block: int
     digest: str
@@ -70,9 +72,13 @@ def run_task(task: Task) -> Done:
         )
     _use_one_thread()
     begin, cpu = time.perf_counter(), time.process_time()
-    run = open_run(task.url)
+    run = open_run(task.url, task.run)
     stage = find_stage(run, task.stage)
     block = stage.grid(run).block(task.block)
+    # A worker of an earlier attempt may have finished it meanwhile, or been killed just after.
+    flag = run.flag(task.stage, block.name)
+    if flag is not None and flag.get("digest") == task.digest:
+        return Done(task.block, 0.0)
     try:
         figures = stage.work(run, block, _raise_if_cancelled)
     except CancelledBlockError:
@@ -97,10 +103,29 @@ def run_task(task: Task) -> Done:
     return Done(task.block, seconds)
 
 
-def finish_stage(url: str, stage: str) -> None:
-    """Add up what all blocks of a stage noted; called on a worker."""
-    run = open_run(url)
-    find_stage(run, stage).finish(run)
+def finish_stage(url: str, checksum: str, stage: str) -> None:
+    """Add up what all blocks of a stage noted; called on a worker.
+
+    Parameters
+    ----------
+    url, checksum : str
+        Of the run.
+    stage : str
+        Name of the stage.
+    """
+    run = open_run(url, checksum)
+    names = [one.name for one in stages_of(run)]
+    found = find_stage(run, stage)
+    values = found.finish(run)
+    if not found.total:
+        return
+    before = run.store.read_json(found.total)
+    if before is not None and before != values:
+        # Blocks that failed before count now: what was computed without them is computed again.
+        for later in names[names.index(stage) + 1 :]:
+            for block in run.finished(later):
+                run.clear_flag(later, block)
+    run.store.write_json(found.total, values)
 
 
 def peak_mb() -> float:

@@ -90,8 +90,6 @@ class AffinityRecord:
     loss: float
     """Mean over the steps since the last record."""
     learning_rate: float
-    seconds: float
-    """Time spent in this and earlier runs."""
     figures: AffinityFigures | None = None
     """Of the held-out slab, when it was looked at."""
     is_best: bool = False

@@ -39,11 +39,14 @@ class Scene:
         actions = ActionTable.from_supervoxels(supervoxels)
         return cls(supervoxels, actions, overlap(supervoxels, truth), interior)
 
-    def expert_states(self, shares: Sequence[float]) -> list[np.ndarray]:
-        """Follow the expert and return the actions taken after these shares of its way, bool (A,) each."""
+    def expert_order(self) -> list[int]:
+        """Follow the expert and return the actions that it takes."""
         graph = SegmentGraph(self.actions, self.supervoxels.sizes)
-        order = [step.action_index for step in expert_steps(graph, self.overlaps)]
-        return self.states_along(order, shares)
+        return [step.action_index for step in expert_steps(graph, self.overlaps)]
+
+    def expert_states(self, shares: Sequence[float]) -> list[np.ndarray]:
+        """Return the actions taken after these shares of the expert's way, bool (A,) each."""
+        return self.states_along(self.expert_order(), shares)
 
     def states_along(self, order: Sequence[int], shares: Sequence[float]) -> list[np.ndarray]:
         """Return the actions taken after these shares of a sequence of actions, bool (A,) each."""
@@ -89,13 +92,32 @@ class Slab:
         scene = self.upright
         return measure_contacts(scene.supervoxels, scene.actions, np.ascontiguousarray(self.affinities))
 
+    def window(self, share: float, smallest: int) -> Slab:
+        """Cut out the middle of the slab, with this share of its sections' area.
+
+        Parameters
+        ----------
+        share : float
+            1 and more keeps all of it.
+        smallest : int
+            Least extent in voxels along y and x, where there is as much.
+        """
+        if share >= 1:
+            return self
+        parts = []
+        for size in self.labels.shape[1:]:
+            wanted = min(size, max(smallest, round(size * share**0.5)))
+            parts.append(slice((size - wanted) // 2, (size - wanted) // 2 + wanted))
+        return self._cut(parts[0], parts[1])
+
     def quarters(self) -> list[Slab]:
         """Cut the slab along y and x: pieces of large bodies are many decisions where the body is one."""
         halves = [slab_bounds(size) for size in self.labels.shape[1:]]
-        return [
-            Slab(*(np.ascontiguousarray(a[..., y, x]) for a in (self.labels, self.truth, self.affinities)))
-            for y, x in product(*halves)
-        ]
+        return [self._cut(y, x) for y, x in product(*halves)]
+
+    def _cut(self, y: slice, x: slice) -> Slab:
+        """Cut a part out of every section."""
+        return Slab(*(np.ascontiguousarray(a[..., y, x]) for a in (self.labels, self.truth, self.affinities)))
 
     def transformed(self, symmetry: Symmetry) -> Scene:
         """The slab in another orientation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ def _work(run: BlockRun, block: Block, report: Report) -> Figures:
     own = inside(block.core, around)
     begin = own[0].start, own[1].start, own[2].start
     if not labels.any():
-        _write(run, block, _no_contacts(), {"id": np.empty(0, np.uint64), "voxels": np.empty(0, np.int64)})
-        return {"supervoxels": 0, "contacts": 0}
+        none = {"id": np.empty(0, np.uint64), "voxels": np.empty(0, np.int64)}
+        return _write(run, block, _no_contacts(), none)
     supervoxels = Supervoxels.from_labels(labels)
     actions = ActionTable.from_supervoxels(supervoxels, begin)
     statistics = measure_contacts(supervoxels, actions, run.read_affinities(around), begin)
@@ -38,8 +39,7 @@ def _work(run: BlockRun, block: Block, report: Report) -> Figures:
         "inside": statistics.inside[is_own],
     }
     first = np.array([part.start for part in around])
-    _write(run, block, _columns(supervoxels, actions, statistics, first), sizes)
-    return {"supervoxels": int(is_own.sum()), "contacts": len(actions)}
+    return _write(run, block, _columns(supervoxels, actions, statistics, first), sizes)
 
 
 def _columns(
@@ -65,9 +65,17 @@ def _no_contacts() -> dict[str, Any]:
     return {"u": none, "v": none, "area": none.astype(np.int64)}
 
 
-def _write(run: BlockRun, block: Block, contacts: dict[str, Any], sizes: dict[str, Any]) -> None:
+def _write(run: BlockRun, block: Block, contacts: dict[str, Any], sizes: dict[str, Any]) -> Figures:
     run.store.write_table(f"{CONTACTS}/{block.name}.parquet", contacts)
     run.store.write_table(f"{SIZES}/{block.name}.parquet", sizes)
+    digest = hashlib.sha256()
+    for values in (*(contacts[key] for key in ("u", "v", "area")), sizes["id"], sizes["voxels"]):
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return {
+        "supervoxels": len(sizes["id"]),
+        "contacts": len(contacts["u"]),
+        "content": digest.hexdigest(),
+    }
 
 
 MEASURE = Stage("contacts", "contacts", 0.03, own_grid, _work, needs=("supervoxels", "affinities"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +24,11 @@ def _work(run: BlockRun, block: Block, report: Report) -> Figures:
     labels = np.asarray(supervoxels.data)
     if not _has_contacts(labels):
         return _write(run, block, _nothing())
+    names = None
+    if run.settings.supervoxels is None:
+        # Of merges that are equally good the first comes first, so numbers must be those of a watershed.
+        labels, names = in_scan_order(labels)
+        supervoxels = replace(supervoxels, data=labels)
     choice = Choice(
         supervoxels=supervoxels,
         affinities=affinities,
@@ -37,7 +43,39 @@ def _work(run: BlockRun, block: Block, report: Report) -> Figures:
         for index, _ in enumerate(agglomerator.steps(prepared.threshold)):
             if index % REPORT_EVERY == 0:
                 report("merges", 0.0)
-        return _write(run, block, decisions_of(agglomerator, run.settings.model))
+        return _write(run, block, _named(decisions_of(agglomerator, run.settings.model), names))
+
+
+def in_scan_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number supervoxels 1, 2, … in the order of their first voxels; 0 stays 0.
+
+    Parameters
+    ----------
+    labels : ndarray of uint64, shape (Z, Y, X)
+        Ids of any order.
+
+    Returns
+    -------
+    numbered : ndarray of uint64, shape (Z, Y, X)
+    names : ndarray of uint64, shape (n + 1,)
+        The id of every number.
+    """
+    ids, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(np.where(ids == 0, -1, first), kind="stable")
+    names = ids[order] if ids[0] == 0 else np.concatenate([np.zeros(1, np.uint64), ids[order]])
+    number = np.empty(len(ids), dtype=np.uint64)
+    number[order] = np.arange(len(names) - len(ids), len(names))
+    return number[inverse].reshape(labels.shape), names
+
+
+def _named(columns: dict[str, np.ndarray], names: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Give pairs their ids back, the smaller one first, sorted by both."""
+    if names is None:
+        return columns
+    one, other = names[columns["u"]], names[columns["v"]]
+    columns = {**columns, "u": np.minimum(one, other), "v": np.maximum(one, other)}
+    order = np.lexsort((columns["v"], columns["u"]))
+    return {key: values[order] for key, values in columns.items()}
 
 
 def decisions_of(agglomerator: Agglomerator, model: str) -> dict[str, np.ndarray]:

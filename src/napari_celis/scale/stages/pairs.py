@@ -15,7 +15,7 @@ from napari_celis.pipeline.stages import Report
 from napari_celis.scale.grid import Block, BlockGrid
 from napari_celis.scale.reconcile import Pairs, combine, votes_of
 from napari_celis.scale.run import HOME, BlockRun
-from napari_celis.scale.stages.contacts import CONTACTS
+from napari_celis.scale.stages.contacts import CONTACTS, MEASURE
 from napari_celis.scale.stages.decisions import DECIDE, DECISIONS
 from napari_celis.scale.stages.stage import Figures, Stage
 
@@ -35,10 +35,11 @@ def _members(run: BlockRun, group: Block) -> list[str]:
 
 
 def _digest(run: BlockRun, group: Block) -> str:
-    """Follow the decisions of its blocks."""
+    """Follow the contacts and decisions of its blocks."""
     digest = hashlib.sha256()
     for name in _members(run, group):
-        digest.update(f"{name} {(run.flag(DECIDE.name, name) or {}).get('content')}".encode())
+        for stage in (MEASURE, DECIDE):
+            digest.update(f"{name} {(run.flag(stage.name, name) or {}).get('content')}".encode())
     return digest.hexdigest()
 
 
@@ -62,6 +63,8 @@ def read_votes(run: BlockRun, name: str) -> Pairs | None:
     name : str
         The block.
     """
+    if run.flag(MEASURE.name, name) is None or run.flag(DECIDE.name, name) is None:
+        return None
     table = run.store.read_table(f"{DECISIONS}/{name}.parquet", ["u", "v", "merged", "score"])
     held = run.store.read_table(f"{CONTACTS}/{name}.parquet", ["u", "v", "area"])
     if table is None or held is None:

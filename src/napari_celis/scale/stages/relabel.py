@@ -16,9 +16,11 @@ from napari_celis.scale.grid import Block, BlockGrid
 from napari_celis.scale.run import BlockRun
 from napari_celis.scale.settings import CHUNK
 from napari_celis.scale.stages.segments import JOIN, SEGMENTS
-from napari_celis.scale.stages.stage import WHOLE, Figures, Stage, own_grid, single
+from napari_celis.scale.stages.stage import WHOLE, Figures, Stage, core_of, own_grid, single
 from napari_celis.scale.storage import write_box
 
+EMPTY = "empty"
+"""What a block writes that failed at an earlier stage."""
 LEVEL_BLOCK = 4 * CHUNK
 """Voxels of a block of a coarser level."""
 
@@ -42,7 +44,7 @@ def _prepare(run: BlockRun) -> None:
 
 
 def _digest(run: BlockRun, block: Block) -> str:
-    return str(_digests(run, str((run.flag(JOIN.name, WHOLE) or {}).get("digest"))).get(block.name))
+    return _digests(run, str((run.flag(JOIN.name, WHOLE) or {}).get("digest"))).get(block.name, EMPTY)
 
 
 @cache
@@ -54,7 +56,8 @@ def _digests(run: BlockRun, digest: str) -> dict[str, str]:
 
 def _work(run: BlockRun, block: Block, report: Report) -> Figures:
     supervoxels = run.read_supervoxels(block.core)
-    table = run.store.read_table(f"{SEGMENTS}/{block.name}.parquet")
+    is_empty = _digest(run, block) == EMPTY
+    table = None if is_empty else run.store.read_table(f"{SEGMENTS}/{block.name}.parquet")
     segments = np.zeros(block.shape, dtype=np.uint64)
     if table is not None and len(table["id"]):
         order = np.argsort(table["id"])
@@ -116,7 +119,18 @@ def _publish_digest(run: BlockRun, block: Block) -> str:
     return str((run.flag(JOIN.name, WHOLE) or {}).get("digest"))
 
 
-RELABEL = Stage("labels", "writing segments", 0.03, own_grid, _work, _prepare, digest=_digest)
+RELABEL = Stage(
+    "labels",
+    "writing segments",
+    0.03,
+    own_grid,
+    _work,
+    _prepare,
+    needs=("supervoxels",),
+    reads=core_of,
+    fills_gaps=True,
+    digest=_digest,
+)
 PUBLISH = Stage("metadata", "metadata", 0.0, single, _publish, digest=_publish_digest)
 
 
@@ -129,5 +143,7 @@ def level_stage(level: int) -> Stage:
         partial(_level_grid, level),
         partial(_work_level, level),
         partial(_prepare_level, level),
+        needs=(RELABEL.name if level == 1 else f"level-{level - 1}",),
+        reads=partial(_finer, level),
         digest=partial(_level_digest, level),
     )

@@ -21,7 +21,7 @@ SEGMENTS = f"{HOME}/segments"
 
 
 def _digest(run: BlockRun, block: Block) -> str:
-    """Tell decisions and answers apart."""
+    """Tell contacts, decisions and answers apart."""
     digest = hashlib.sha256(repr(read_answers(run.store)).encode())
     for name in sorted(run.finished(GATHER.name)):
         digest.update(f"{name} {(run.flag(GATHER.name, name) or {}).get('digest')}".encode())

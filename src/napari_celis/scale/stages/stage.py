@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from napari_celis.core.volume import Box
 from napari_celis.pipeline.stages import Report
 from napari_celis.scale.grid import Block, BlockGrid
 from napari_celis.scale.run import BlockRun
@@ -18,7 +19,17 @@ WHOLE = "00000000"
 
 
 def _nothing(run: BlockRun) -> None:
-    """Prepare or finish nothing."""
+    """Prepare nothing, add up nothing."""
+
+
+def core_of(run: BlockRun, block: Block) -> Box:
+    """Read the block alone."""
+    return block.core
+
+
+def window_of(run: BlockRun, block: Block) -> Box:
+    """Read the block and its halo."""
+    return block.window
 
 
 def _no_digest(run: BlockRun, block: Block) -> str:
@@ -41,10 +52,16 @@ class Stage:
     """Computes and writes everything of one block; doing it twice writes the same bytes."""
     prepare: Callable[[BlockRun], None] = _nothing
     """Creates arrays before the first block."""
-    finish: Callable[[BlockRun], None] = _nothing
-    """Adds up what all blocks noted, after the last one."""
+    finish: Callable[[BlockRun], Any] = _nothing
+    """Adds up what all blocks noted, after the last one; returns plain numbers and lists."""
+    total: str = ""
+    """The file that what `finish` returns goes into. Later stages depend on it."""
     needs: tuple[str, ...] = ()
-    """Stages whose blocks a window is read from."""
+    """Stages that a block reads from."""
+    reads: Callable[[BlockRun, Block], Box] = window_of
+    """The voxels that a block reads, in the grid of these stages."""
+    fills_gaps: bool = False
+    """Whether a block is done although it failed at a stage that it needs: it is written empty."""
     digest: Callable[[BlockRun, Block], str] = _no_digest
     """Tells states of its input apart that can change while the settings stay; a finished block whose digest
     changed is computed again."""

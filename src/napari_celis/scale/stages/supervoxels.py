@@ -11,7 +11,13 @@ import io
 
 import numpy as np
 
-from napari_celis.core.seeded_watershed import by_sections, count_means, cut_from_seeds, foreground_limits
+from napari_celis.core.seeded_watershed import (
+    MEANS,
+    by_sections,
+    count_means,
+    cut_from_seeds,
+    foreground_limits,
+)
 from napari_celis.pipeline.stages import Report
 from napari_celis.scale.grid import Block, BlockGrid, grown, inside, shape_of
 from napari_celis.scale.run import HOME, SUPERVOXELS, BlockRun
@@ -39,10 +45,11 @@ def _count(run: BlockRun, block: Block, report: Report) -> Figures:
     return {}
 
 
-def _add_up(run: BlockRun) -> None:
+def _add_up(run: BlockRun) -> list[float]:
     """Find the limit of the whole volume, or of each section."""
     n_rows = run.settings.shape[0] if by_sections(run.settings.voxel_size_nm) else 1
-    limits = np.empty(n_rows)
+    # Sections of which nothing is known hold no seeds.
+    limits = np.full(n_rows, MEANS - 1.0)
     grid, n_plane = run.grid, run.grid.counts[1] * run.grid.counts[2]
     # Blocks at the same height hold the same sections; without sections, all of them the same row.
     groups = [range(first, first + n_plane) for first in range(0, len(grid), n_plane)]
@@ -52,7 +59,8 @@ def _add_up(run: BlockRun) -> None:
             core = grid.block(group[0]).core
             rows = slice(core[0].start, core[0].stop) if n_rows > 1 else slice(0, 1)
             limits[rows] = foreground_limits(np.sum(parts, axis=0), run.model.supervoxels)
-    run.store.write_json(LIMITS, limits.tolist())
+    found: list[float] = limits.tolist()
+    return found
 
 
 def _read_counts(run: BlockRun, index: int) -> np.ndarray | None:
@@ -112,6 +120,13 @@ def seed_ids(seeds: np.ndarray, block: Block, grid: BlockGrid) -> np.ndarray:
 
 
 FOREGROUND = Stage(
-    "foreground", "mean affinities", 0.02, own_grid, _count, finish=_add_up, needs=("affinities",)
+    "foreground",
+    "mean affinities",
+    0.02,
+    own_grid,
+    _count,
+    finish=_add_up,
+    total=LIMITS,
+    needs=("affinities",),
 )
 CUT = Stage("supervoxels", "supervoxels", 0.08, own_grid, _cut, _prepare, needs=("affinities",))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from napari_celis.core.volume import as_image, require_finite
-from napari_celis.models.intensity import Intensity, IntensitySums
+from napari_celis.models.intensity import Intensity, IntensitySums, is_other_recording
 from napari_celis.pipeline.stages import Report
 from napari_celis.scale.grid import Block
 from napari_celis.scale.run import HOME, BlockRun
 from napari_celis.scale.settings import BlockwiseError
-from napari_celis.scale.stages.stage import Figures, Stage, own_grid
+from napari_celis.scale.stages.stage import Figures, Stage, core_of, own_grid
 
 INTENSITY = f"{HOME}/intensity.json"
 
@@ -22,14 +22,16 @@ def _work(run: BlockRun, block: Block, report: Report) -> Figures:
     return {"count": sums.count, "total": sums.total, "squares": sums.squares}
 
 
-def _finish(run: BlockRun) -> None:
+def _finish(run: BlockRun) -> dict[str, float]:
     sums = IntensitySums()
     for name in sorted(run.finished(SURVEY.name)):
         flag = run.flag(SURVEY.name, name) or {}
         if "count" in flag:
             sums += IntensitySums(flag["count"], flag["total"], flag["squares"])
-    mean, deviation = sums.intensity()
-    run.store.write_json(INTENSITY, {"mean": mean, "deviation": deviation})
+    own, known = sums.intensity(), run.model.affinity.settings.intensity
+    # An image like those of training is seen as it is, so that a few voxels more or less change nothing.
+    mean, deviation = own if is_other_recording(own, known) else known
+    return {"mean": mean, "deviation": deviation}
 
 
 def read_intensity(run: BlockRun) -> Intensity:
@@ -40,4 +42,14 @@ def read_intensity(run: BlockRun) -> Intensity:
     return float(found["mean"]), float(found["deviation"])
 
 
-SURVEY = Stage("survey", "grey values", 0.01, own_grid, _work, finish=_finish, needs=("image",))
+SURVEY = Stage(
+    "survey",
+    "grey values",
+    0.01,
+    own_grid,
+    _work,
+    finish=_finish,
+    total=INTENSITY,
+    needs=("image",),
+    reads=core_of,
+)
