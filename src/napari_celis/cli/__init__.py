@@ -14,6 +14,8 @@ from napari_celis.cli import (  # noqa: F401, each adds its command to the app
     phantom,
     predict,
     pruning_report,
+    replay,
+    sessions,
     train,
     view,
     volumes,

@@ -318,6 +318,17 @@ class Agglomerator:
 
     def merge(self, u_id: int, v_id: int) -> Step:
         """Take the action between two adjacent supervoxels by hand."""
+        return self._merge(u_id, v_id, "manual")
+
+    def repeat(self, step: Step) -> Step:
+        """Make a decision of a record, of whatever kind; what it brings is computed anew."""
+        if step.kind == "keep-apart":
+            return self.keep_apart(step.u_id, step.v_id)
+        if step.kind == "cut":
+            return self.cut(step.u_id, step.v_id)
+        return self._merge(step.u_id, step.v_id, step.kind)
+
+    def _merge(self, u_id: int, v_id: int, kind: StepKind) -> Step:
         with self._lock:
             action = self._find_action(u_id, v_id)
             if self._state.taken[action]:
@@ -330,7 +341,7 @@ class Agglomerator:
                     f"Supervoxels {u_id} and {v_id} lie in segments that are kept apart by the constraint "
                     f"between {a} and {b}. Undo that constraint first."
                 )
-            return self._take(action, "manual")
+            return self._take(action, kind)
 
     def keep_apart(self, u_id: int, v_id: int) -> Step:
         """Forbid that the segments of two supervoxels ever become one."""

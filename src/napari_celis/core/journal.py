@@ -81,7 +81,7 @@ class Journal:
         self._tell("redo" if self._is_again else "decide", entry.step, entry.step.energy)
 
     def take_back(self, energy: float) -> None:
-        """Move the newest entry to those that can be done again; the energy is that of the state without it."""
+        """Move the newest entry to those that can be done again; the energy is that without it."""
         self.undone.append(self.done.pop())
         self._tell("undo", self.undone[-1].step, energy)
 

@@ -137,6 +137,27 @@ class Recorder:
         """Tell whether the action between two adjacent supervoxels is taken."""
         return bool(self._taken[self._find(u_id, v_id)])
 
+    def is_kept_apart(self, u_id: int, v_id: int) -> bool:
+        """Tell whether these very supervoxels are kept apart."""
+        return self.constraints.has(self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id))
+
+    def forbidding_pair(self, u_id: int, v_id: int) -> tuple[int, int] | None:
+        """Return the ids of the pair that keeps the segments of two supervoxels apart, or None."""
+        u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
+        pair = self.constraints.between(self.segment, u, v)
+        return None if pair is None else self._ids(*pair)
+
+    def merges_between(self, u_id: int, v_id: int) -> list[tuple[int, int]]:
+        """List the merges, as pairs of ids, that connect two supervoxels of one segment; none in others."""
+        u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
+        if self.segment[u] != self.segment[v]:
+            return []
+        path = self._forest(int(self.segment[u])).path(u, v)
+        return [self._ids(int(self._actions.u[a]), int(self._actions.v[a])) for a in path]
+
+    def _ids(self, u: int, v: int) -> tuple[int, int]:
+        return int(self._supervoxels.ids[u]), int(self._supervoxels.ids[v])
+
     def follow(self, event: Event) -> None:
         """Follow one more event.
 
@@ -219,10 +240,7 @@ class Recorder:
         if not self._taken[action]:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} were never merged directly.")
         segment = int(self.segment[self._actions.u[action]])
-        order = np.array(self._order, dtype=np.int64)
-        own = order[self.segment[self._actions.u[order]] == segment]
-        forest = MergeForest(self._actions, np.array(self._members_of(segment)), own.tolist())
-        sides = forest.sides(action)
+        sides = self._forest(segment).sides(action)
         removed = remove(self._order, sides.removed)
         self._taken[list(sides.removed)] = False
         moved = leaving(sides, segment).astype(np.int32)
@@ -230,6 +248,11 @@ class Recorder:
         if len(moved):
             self._part(cut, name_of(moved, self._supervoxels.sizes))
         return cut
+
+    def _forest(self, segment: int) -> MergeForest:
+        order = np.array(self._order, dtype=np.int64)
+        own = order[self.segment[self._actions.u[order]] == segment]
+        return MergeForest(self._actions, np.array(self._members_of(segment)), own.tolist())
 
     def _keep_apart(self, step: Step) -> int:
         u, v = self._supervoxels.index_of(step.u_id), self._supervoxels.index_of(step.v_id)
@@ -296,5 +319,7 @@ def recorded_history(
         try:
             recorder.follow(event)
         except ActionError as error:
-            raise ActionError(f"Event {number} of the record cannot be done on this volume: {error}") from error
+            raise ActionError(
+                f"Event {number} of the record cannot be done on this volume: {error}"
+            ) from error
     return recorder.history(units_at_start)

@@ -110,7 +110,7 @@ class SpecScores:
         self._spare.append(buffers)
 
     def tasks(self, regions: np.ndarray | None = None) -> list[np.ndarray]:
-        """Cut regions, all by default, into runs of about the same number of centres, the same for any pool."""
+        """Cut regions, all by default, into runs of about as many centres, the same for any pool."""
         if regions is None:
             regions = np.arange(self.table.tiling.n_regions, dtype=np.int64)
         n_centres = np.diff(self.table.tiling.centre_start)[regions]

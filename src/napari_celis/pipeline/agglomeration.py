@@ -12,6 +12,8 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.errors import ModelError
 from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
+from napari_celis.core.recorded import RecordedHistory
+from napari_celis.core.scores import KeptScores
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.models.apply import energy_of
 from napari_celis.models.checkpoint import CelisModel, PolicyName
@@ -24,6 +26,8 @@ def agglomerator_of(
     *,
     actions: ActionTable | None = None,
     policy: PolicyName | None = None,
+    past: RecordedHistory | None = None,
+    kept: KeptScores | None = None,
     is_lazy: bool = False,
     device: torch.device | None = None,
     progress: Callable[[float], None] | None = None,
@@ -42,6 +46,8 @@ def agglomerator_of(
         Those between the supervoxels, if they are known already.
     policy : {'energy', 'learned'}, optional
         How to order actions; the model's own policy by default.
+    past, kept : RecordedHistory, KeptScores, optional
+        Decisions to go on from, and scores of another moment; see `Agglomerator`.
     is_lazy : bool
         Evaluate energies only where a decision can depend on them.
     device : torch.device, optional
@@ -57,6 +63,8 @@ def agglomerator_of(
         energy_of(model, affinities, device=device),
         actions=actions,
         policy=policy_of(model, policy or model.policy, supervoxels, actions, affinities),
+        past=past,
+        kept=kept,
         is_lazy=is_lazy,
         progress=progress,
     )

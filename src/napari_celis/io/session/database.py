@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -42,6 +43,9 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     """
     require_database(path)
     mode = "ro" if read_only else "rw"
+    if read_only and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
+        # SQLite would make files beside it, which it cannot there; and nobody else can either.
+        mode += "&immutable=1"
     with translated(path, "read"):
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
@@ -56,8 +60,8 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
             version = version_of(connection, str(path))
             if frozenset(master_of(connection)) != expected_schema(version):
                 raise SessionError(
-                    f"{path} has other tables than a session of its version ({version}): it is damaged, or made "
-                    "by another program. Use a copy that is whole."
+                    f"{path} has other tables than a session of its version ({version}): it is damaged, or "
+                    "made by another program. Use a copy that is whole."
                 )
             if not read_only:
                 # Every transaction is on the disk before it counts as done.
@@ -84,7 +88,7 @@ def require_database(path: Path) -> None:
         raise SessionError(f"{path} is not a session file. Choose one that ends in .celis.")
     if size > MAX_BYTES:
         raise SessionError(
-            f"{path} has {size / 1e9:.0f} GB, which is more than a session can have. Use a copy that is whole."
+            f"{path} has {size / 1e9:.0f} GB, more than a session can have. Use a copy that is whole."
         )
 
 
@@ -133,7 +137,9 @@ def translated(path: Path, verb: str) -> Iterator[None]:
     except (sqlite3.Error, OSError) as error:
         raise SessionError(f"{path} could not be {verb}: {_reason(error, verb)}") from error
     except (UnicodeDecodeError, OverflowError, ValueError) as error:
-        raise SessionError(f"{path} could not be {verb}: {short_reason(error)}. Use a copy that is whole.") from error
+        raise SessionError(
+            f"{path} could not be {verb}: {short_reason(error)}. Use a copy that is whole."
+        ) from error
 
 
 def _reason(error: sqlite3.Error | OSError, verb: str) -> str:

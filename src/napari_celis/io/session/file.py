@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +38,9 @@ from napari_celis.io.session.schema import VERSION, migrate, version_of
 
 SUFFIX = ".celis"
 MAX_EVENTS = 50_000_000
+AT_ONCE = 10_000
+"""Events that are read at a time."""
+_SOME_EVENTS = "SELECT * FROM events WHERE number > ? ORDER BY number LIMIT ?"
 _EVENTS = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -104,7 +107,7 @@ class Session:
         Parameters
         ----------
         path : Path
-            A file of this or an earlier version; opened for writing, an earlier one is brought to this version.
+            A file of this or an earlier version, which is brought to this one where it may be written.
         read_only : bool
             Change nothing, and do not mind who else has it open.
 
@@ -136,14 +139,16 @@ class Session:
     def _open_to_read(cls, path: Path) -> Session:
         connection = connect(path, read_only=True)
         try:
-            with translated(path, "read"), bounded(connection, path):
+            with translated(path, "read"):
                 version = version_of(connection, str(path))
                 if version < VERSION:
                     # What may not be written is brought to this version in memory.
-                    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-                    connection.backup(copy)
-                    connection.close()
-                    connection = copy
+                    old, connection = (
+                        connection,
+                        sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False),
+                    )
+                    with closing(old), bounded(old, path):
+                        old.backup(connection)
                     migrate(connection, version)
             return cls(path, connection, ExitStack(), is_read_only=True)
         except BaseException:
@@ -170,10 +175,13 @@ class Session:
 
     def events(self, after: int = 0) -> Iterator[SessionEvent]:
         """Read everything that happened after the first `after` events, in order."""
-        with self._reading():
-            rows = self._connection.execute("SELECT * FROM events WHERE number > ? ORDER BY number", (after,))
+        rows: list[tuple[Any, ...]] = [()]
+        while rows:
+            with self._reading():
+                rows = self._connection.execute(_SOME_EVENTS, (after, AT_ONCE)).fetchall()
             for number, row in enumerate(rows, start=after + 1):
                 yield event_from_row(self._check, number, row)
+            after += len(rows)
 
     def segments(self) -> list[SegmentNote]:
         """Read what was said about segments."""
@@ -337,8 +345,8 @@ def hold(path: Path) -> Iterator[ExitStack]:
             ) from error
         except OSError as error:
             raise SessionError(
-                f"{path} cannot be written: {error.strerror}. Check the access rights of its folder, or open it "
-                "for reading only."
+                f"{path} cannot be written: {error.strerror}. Check the access rights of its folder, or open "
+                "it for reading only."
             ) from error
         yield locks
 

@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.journal import Event
-from napari_celis.core.volume import Triple
 
 Role = Literal["image", "supervoxels", "affinities", "truth"]
 Answer = Literal["skipped", "unsure"]
@@ -53,7 +52,7 @@ class SessionHead:
     model_checksum: str
     """Of the bytes of the model file."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """How the model is used: `policy`, `threshold`, `any_voxel_size`, and what a window wants to find again."""
+    """How the model is used: `policy`, `threshold`, `any_voxel_size`."""
     units_at_start: tuple[int, ...] | None = None
     """Energy per descriptor spec before the first decision, as the whole numbers that are counted."""
     created: float = 0.0

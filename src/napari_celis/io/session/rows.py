@@ -90,7 +90,7 @@ class Checker:
         return values
 
 
-def head_to_rows(head: SessionHead) -> tuple[dict[str, str], dict[str, str], list[tuple[str, ...]]]:
+def head_to_rows(head: SessionHead) -> tuple[dict[str, str], dict[str, str], list[tuple[Any, ...]]]:
     """Return the rows of the tables `head`, `settings` and `volumes`."""
     values = {
         "model_path": head.model_path,
@@ -99,7 +99,7 @@ def head_to_rows(head: SessionHead) -> tuple[dict[str, str], dict[str, str], lis
     }
     if head.units_at_start is not None:
         values["units_at_start"] = json.dumps(list(head.units_at_start))
-    volumes = [
+    volumes: list[tuple[Any, ...]] = [
         (volume.role, volume.path, volume.relative, volume.checksum, json.dumps(list(volume.shape)))
         for volume in head.volumes
     ]

@@ -57,11 +57,13 @@ def version_of(connection: sqlite3.Connection, name: str, newest: int = VERSION)
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID or version < 1:
-        raise SessionError(f"{name} is an SQLite file of another program, not a session. Choose another file.")
+        raise SessionError(
+            f"{name} is an SQLite file of another program, not a session. Choose another file."
+        )
     if version > newest:
         raise SessionError(
-            f"{name} was written by a newer version of napari-celis (format {version}, this one knows {newest}). "
-            "Open it with that version."
+            f"{name} was written by a newer version of napari-celis (format {version}, this one knows "
+            f"{newest}). Open it with that version."
         )
     return int(version)
 

@@ -1,0 +1,365 @@
+"""Begin a session, or go on with one: everything between the file and a ready agglomerator."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.journal import Event
+from napari_celis.core.recorded import RecordedHistory, Recorder, recorded_history
+from napari_celis.core.scores import KeptScores
+from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.core.volume import Volume
+from napari_celis.io.atomic import scratch_name
+from napari_celis.io.session.checksums import text_checksum
+from napari_celis.io.session.file import Session
+from napari_celis.io.session.json_lines import events_from_steps, read_json_lines
+from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
+from napari_celis.io.session.records import SessionEvent, SessionHead
+from napari_celis.io.volumes import read_labels
+from napari_celis.pipeline.choice import Atoms, Choice
+from napari_celis.pipeline.recipe import Inputs, Prepared, prepare
+from napari_celis.pipeline.session_data import (
+    Sources,
+    describe,
+    moved,
+    open_data,
+    require_same_image,
+    require_same_inputs,
+    require_same_model,
+)
+from napari_celis.pipeline.session_merge import as_decision, is_same, standing
+from napari_celis.pipeline.stages import Report, Say, silent
+
+TOLERANCE = 1e-6
+"""Largest relative difference of scores and energies that counts as equal. On one computer they are equal to
+the bit; networks in float32 on other processors are not."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedSession:
+    """A session whose agglomerator is ready."""
+
+    session: Session
+    choice: Choice
+    sources: Sources
+    prepared: Prepared
+
+    @property
+    def agglomerator(self) -> Agglomerator:
+        """Everything is as it was after the last event."""
+        return self.prepared.agglomerator
+
+
+def begin_session(path: Path, choice: Choice, prepared: Prepared, sources: Sources) -> Session:
+    """Make the session file of a run that has made no decision yet, and keep its preparation beside it.
+
+    Parameters
+    ----------
+    path : Path
+        Nothing may have this name.
+    choice : Choice
+        What was chosen.
+    prepared : Prepared
+        What was made of it.
+    sources : Sources
+        Where it lies.
+    """
+    units = prepared.agglomerator.energy_units()
+    session = Session.create(path, describe(choice, prepared.inputs, sources, path, units, time.time()))
+    keep_preparation(session, choice, prepared)
+    return session
+
+
+def go_on(
+    session: Session,
+    *,
+    relocate: Mapping[str, str] | None = None,
+    beside: Path | None = None,
+    is_lazy: bool = False,
+    report: Report = silent,
+    say: Say | None = None,
+) -> OpenedSession:
+    """Bring an agglomerator to where a session ends, in one scoring pass.
+
+    Parameters
+    ----------
+    session : Session
+        Open; where volumes moved to is written to it, unless it is open for reading only.
+    relocate : mapping, optional
+        Where volumes or the model are now, see `open_data`.
+    beside : Path, optional
+        Another session of the same data, whose preparation is used.
+    is_lazy : bool
+        Evaluate energies only where a decision can depend on them.
+    report, say : callable, optional
+        As in `napari_celis.pipeline.recipe.prepare`.
+
+    Raises
+    ------
+    SessionError
+        If a volume or the model is missing or another one; nothing is applied then.
+    """
+    head = session.head
+    choice, sources = open_data(head, session.path, relocate, is_lazy=is_lazy)
+    report("checking the volumes of the session", 0.0)
+    require_same_model(head, sources.model)
+    require_same_image(head, choice)
+    events = list(session.events())
+
+    def past(inputs: Inputs) -> RecordedHistory:
+        require_same_inputs(head, choice, inputs)
+        plain = (record.event for record in events)
+        atoms = inputs.atoms
+        return recorded_history(atoms.supervoxels, atoms.actions, plain, head.units_at_start)
+
+    kept = KeptArrays(folder_beside(beside or session.path))
+    known = with_preparation(choice, head, kept, report)
+    scores = None if is_lazy else load_scores(head, kept, len(choice.known_model.specs))
+    prepared = prepare(known, report, say=say, past=past, kept=scores)
+    opened = OpenedSession(session, choice, sources, prepared)
+    _compare_energy(opened, events, say)
+    new = moved(head, sources, session.path)
+    if not session.is_read_only:
+        if new is not None:
+            session.change_head(volumes=new.volumes, model_path=new.model_path)
+        keep_preparation(session, choice, prepared)
+    return opened
+
+
+def _compare_energy(opened: OpenedSession, events: list[SessionEvent], say: Say | None) -> None:
+    """Say so if the energy is another than the file tells: then scores are not those of the day."""
+    recorded = events[-1].event.energy if events else math.nan
+    energy = opened.agglomerator.energy
+    if say is not None and math.isfinite(recorded) and not is_equal(energy, recorded):
+        say(
+            f"Remark: the energy is {energy:.9g}, but {opened.session.path} says {recorded:.9g}. Scores "
+            "differ from those of the day; `celis replay` tells which."
+        )
+
+
+def is_equal(value: float, recorded: float, tolerance: float = TOLERANCE) -> bool:
+    """Tell whether two scores or energies are equal, up to a share of the larger one."""
+    return abs(value - recorded) <= tolerance * max(1.0, abs(value), abs(recorded))
+
+
+def join_into(
+    path: Path,
+    first: Session,
+    decisions: Sequence[SessionEvent],
+    *,
+    relocate: Mapping[str, str] | None = None,
+    report: Report = silent,
+) -> None:
+    """Write the decisions of two sessions that were joined to a new session; scores are computed anew.
+
+    Parameters
+    ----------
+    path : Path
+        Nothing may have this name; it appears when everything is in it.
+    first : Session
+        The one whose volumes and settings are taken.
+    decisions : sequence of SessionEvent
+        From `napari_celis.pipeline.session_merge.plan_merge`.
+    relocate : mapping, optional
+        Where volumes or the model are now.
+    report : callable
+        Told the stage and the finished share.
+    """
+    recorded = standing(first.events())
+    n_same = 0
+    while n_same < min(len(recorded), len(decisions)) and is_same(recorded[n_same], decisions[n_same]):
+        n_same += 1
+    with scratch_name(path) as folder:
+        folder.mkdir()
+        head = replace(first.head, created=time.time())
+        with Session.create(folder / path.name, head) as session:
+            # Their states are those of the first session, so their scores are.
+            session.append([replace(record, event=as_decision(record.event)) for record in recorded[:n_same]])
+            opened = go_on(session, relocate=relocate, beside=first.path, is_lazy=True, report=report)
+            told: list[Event] = []
+            with opened.agglomerator as agglomerator:
+                agglomerator.journal.listener = told.append
+                rest = decisions[n_same:]
+                for done, record in enumerate(rest):
+                    report("decisions", done / len(rest))
+                    agglomerator.repeat(record.event.step)
+            session.append([replace(record, event=event) for record, event in zip(rest, told, strict=True)])
+            session.save_as(path)
+        KeptArrays(folder_beside(folder / path.name)).remove()
+
+
+def take_over_json_lines(
+    old: Path, path: Path, choice: Choice, prepared: Prepared, sources: Sources
+) -> tuple[int, int]:
+    """Make a session of decisions that an earlier version kept as lines of JSON.
+
+    Parameters
+    ----------
+    old : Path
+        The old file; it stays.
+    path : Path
+        Nothing may have this name; it appears when everything is in it.
+    choice, prepared, sources
+        The volumes that the decisions are about, see `begin_session`.
+
+    Returns
+    -------
+    n_taken, n_lost : int
+        Decisions that are in the session now, and lines or decisions that could not be.
+    """
+    lines = read_json_lines(old)
+    atoms = prepared.inputs.atoms
+    recorder = Recorder(atoms.supervoxels, atoms.actions)
+    note = f"taken over from {old.name}"
+    events, n_left_out = events_from_steps(lines.steps, recorder, old.stat().st_mtime, note)
+    units = prepared.agglomerator.energy_units()
+    head = describe(choice, prepared.inputs, sources, path, units, time.time())
+    with scratch_name(path) as folder:
+        folder.mkdir()
+        with Session.create(folder / path.name, head) as session:
+            session.append(events)
+            session.save_as(path)
+    return len(events), lines.n_lost + n_left_out
+
+
+# What is kept beside a session.
+
+
+def _affinity_key(head: SessionHead) -> str:
+    """Name the affinities that a session goes by."""
+    image, given = head.volume("image"), head.volume("affinities")
+    if given is not None:
+        return given.checksum
+    return text_checksum("affinities", image.checksum if image else "", head.model_checksum)
+
+
+def _supervoxels_key(head: SessionHead) -> str:
+    own = head.volume("supervoxels")
+    return own.checksum if own else ""
+
+
+def _scores_key(head: SessionHead) -> str:
+    return text_checksum("scores", _supervoxels_key(head), _affinity_key(head), head.model_checksum)
+
+
+def with_preparation(choice: Choice, head: SessionHead, kept: KeptArrays, report: Report) -> Choice:
+    """Add to a choice what was kept of an earlier preparation.
+
+    Parameters
+    ----------
+    choice : Choice
+        From `open_data`.
+    head : SessionHead
+        Names what the arrays must have been made from.
+    kept : KeptArrays
+        The folder beside the session.
+    report : callable
+        Told that supervoxels are read.
+    """
+    own = head.volume("supervoxels")
+    assert own is not None
+    if choice.affinities is None:
+        shape = (3, *own.shape)
+        found = kept.load("affinities", _affinity_key(head), {"affinities": (shape, "<f4")})
+        if found is not None:
+            choice = replace(choice, known_affinities=found["affinities"])
+    if choice.supervoxels is None:
+        found = kept.load("supervoxels", own.checksum, {"labels": (own.shape, "<u8")})
+        if found is not None:
+            size, offset = choice.voxel_size_nm, choice.offset_nm
+            choice = replace(choice, supervoxels=Volume(found["labels"], size, offset, "made from the image"))
+    table = {"u": "<i4", "v": "<i4", "area": "<i8"}
+    wanted: dict[str, tuple[tuple[int | None, ...], str]] = {
+        name: ((None,), kind) for name, kind in table.items()
+    }
+    arrays = kept.load("contacts", own.checksum, {**wanted, "centroid": ((None, 3), "<f8")})
+    if choice.supervoxels is not None and arrays is not None:
+        report("reading supervoxels", 0.0)
+        supervoxels = Supervoxels.from_labels(read_labels(choice.supervoxels))
+        actions = ActionTable(**arrays, n_supervoxels=supervoxels.n)
+        if _is_table(actions):
+            choice = replace(choice, atoms=Atoms(supervoxels, actions))
+    return choice
+
+
+def _is_table(actions: ActionTable) -> bool:
+    """Tell whether a table that was kept could be one: compiled loops go by its numbers without checking."""
+    u, v, n = actions.u.astype(np.int64), actions.v.astype(np.int64), actions.n_supervoxels
+    if not len(u) == len(v) == len(actions.area) == len(actions.centroid):
+        return False
+    keys = u * (n + 1) + v
+    return bool(
+        (u >= 1).all() and (u < v).all() and (v <= n).all() and (np.diff(keys) > 0).all()
+        and (actions.area >= 1).all() and np.isfinite(actions.centroid).all()
+    )  # fmt: skip
+
+
+def load_scores(head: SessionHead, kept: KeptArrays, n_specs: int) -> KeptScores | None:
+    """Read scores of an earlier moment; None if none were kept.
+
+    Parameters
+    ----------
+    head : SessionHead
+        Names what they must have been computed from.
+    kept : KeptArrays
+        The folder beside the session.
+    n_specs : int
+        Descriptor specs of the model.
+    """
+    expected: dict[str, tuple[tuple[int | None, ...], str]] = {"taken": ((None,), "|b1")}
+    for index in range(n_specs):
+        expected[f"sums{index}"] = ((None, None), "<i8")
+        expected[f"energy{index}"] = ((None,), "<i8")
+    found = kept.load("scores", _scores_key(head), expected)
+    if found is None:
+        return None
+    return KeptScores(
+        found["taken"],
+        tuple(found[f"sums{index}"] for index in range(n_specs)),
+        tuple(found[f"energy{index}"] for index in range(n_specs)),
+    )
+
+
+def keep_preparation(session: Session, choice: Choice, prepared: Prepared) -> None:
+    """Keep affinities, supervoxels and contacts beside a session, where they are not kept already.
+
+    Parameters
+    ----------
+    session : Session
+        What it belongs to.
+    choice : Choice
+        As it was chosen, so that only what had to be made is kept.
+    prepared : Prepared
+        What was made of it.
+    """
+    kept, head, atoms = KeptArrays(folder_beside(session.path)), session.head, prepared.inputs.atoms
+    if choice.affinities is None and not kept.has("affinities", _affinity_key(head)):
+        kept.save("affinities", _affinity_key(head), {"affinities": prepared.inputs.affinities})
+    if choice.supervoxels is None and not kept.has("supervoxels", _supervoxels_key(head)):
+        labels = atoms.supervoxels.ids[atoms.supervoxels.dense]
+        kept.save("supervoxels", _supervoxels_key(head), {"labels": labels})
+    if not kept.has("contacts", _supervoxels_key(head)):
+        actions = atoms.actions
+        table = {"u": actions.u, "v": actions.v, "area": actions.area, "centroid": actions.centroid}
+        kept.save("contacts", _supervoxels_key(head), table)
+    if not kept.has("scores", _scores_key(head)):
+        keep_scores(session, prepared.agglomerator)
+
+
+def keep_scores(session: Session, agglomerator: Agglomerator) -> None:
+    """Keep the scores of this moment beside a session; a lazy run has none to keep."""
+    scores = agglomerator.kept_scores()
+    if scores is None:
+        return
+    arrays = {"taken": scores.taken}
+    for index, (sums, energy) in enumerate(zip(scores.sums, scores.region_energy, strict=True)):
+        arrays |= {f"sums{index}": sums, f"energy{index}": energy}
+    KeptArrays(folder_beside(session.path)).save("scores", _scores_key(session.head), arrays)
