@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import stat
 import subprocess
 import sys
 import tempfile
@@ -473,9 +472,11 @@ def changed(path, *statements):
 def test_what_cannot_be_is_refused_in_one_sentence(path, statement, reason):
     changed(path, statement)
     for read_only in (True, False):
-        with pytest.raises(SessionError, match=reason) as caught:
-            with Session.open(path, read_only=read_only) as session:
-                list(session.events())
+        with (
+            pytest.raises(SessionError, match=reason) as caught,
+            Session.open(path, read_only=read_only) as session,
+        ):
+            list(session.events())
         assert "\n" not in str(caught.value)
 
 
