@@ -30,7 +30,7 @@ from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, NoMerging, Oracle
 from napari_celis.io.samples import bundled_models
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.checkpoint import CelisModel, load_model
+from napari_celis.models.model_file import CelisModel, load_model
 from napari_celis.synthetic.phantom import Phantom, make_phantom
 
 

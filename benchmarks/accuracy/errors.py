@@ -26,7 +26,7 @@ from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.evaluation.expert import expert_steps
 from napari_celis.evaluation.overlaps import RunningOverlaps, overlap
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.checkpoint import load_model
+from napari_celis.models.model_file import load_model
 
 HALF = 50
 """Voxels from the middle of a picture to its sides."""

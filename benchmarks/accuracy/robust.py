@@ -22,7 +22,7 @@ from napari_celis.baselines.forest import ForestSettings
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.checkpoint import load_model
+from napari_celis.models.model_file import load_model
 
 NOISE, CONTRAST, BLUR, COARSER = 15.0, 0.6, 0.7, 0.8
 

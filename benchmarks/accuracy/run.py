@@ -27,7 +27,7 @@ from napari_celis.baselines.compare import baseline_methods, compare
 from napari_celis.baselines.forest import ForestSettings
 from napari_celis.baselines.problem import Problem
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.checkpoint import CelisModel, load_model, save_model
+from napari_celis.models.model_file import CelisModel, load_model, save_model
 from napari_celis.training.pipeline import TrainSettings, train_model
 
 RESULTS = Path(__file__).with_name("results.jsonl")

@@ -6,7 +6,7 @@ from touching_cells import cells, make_problem
 from napari_celis.baselines.judge import ALL, INSIDE, Errors, Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, NoMerging, Oracle
-from napari_celis.baselines.sweep import Grid, Hierarchy, tune
+from napari_celis.baselines.sweep import Hierarchy, ThresholdGrid, tune
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.metrics import score
 from reference.agglomeration import mean_affinity_steps
@@ -90,5 +90,5 @@ def test_tuning_weighs_volumes_by_their_voxels():
 
 def test_equally_good_thresholds_give_the_middle_one():
     problem = make_problem(n=10)
-    sweep = Grid(np.arange(5.0), lambda threshold: problem.supervoxels.dense)
+    sweep = ThresholdGrid(np.arange(5.0), lambda threshold: problem.supervoxels.dense)
     assert tune([(sweep, Judge(problem.truth))]) == 2.0

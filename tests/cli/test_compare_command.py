@@ -11,7 +11,7 @@ from napari_celis.baselines import forest
 from napari_celis.cli import app
 from napari_celis.core.errors import CelisError, ModelError, ShapeMismatchError
 from napari_celis.io.affinities import Affinities, write_affinities
-from napari_celis.models.checkpoint import save_model
+from napari_celis.models.model_file import save_model
 
 VOXEL_NM = (10.0, 10.0, 10.0)
 

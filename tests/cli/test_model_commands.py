@@ -160,12 +160,16 @@ def test_names_that_cannot_be_written_are_refused_first(folder):
     )
 
 
-def test_an_unfinished_training_is_not_thrown_away_unasked(folder, monkeypatch, capsys):
+@pytest.mark.parametrize("word", ["--restart", "--anew"])
+def test_an_unfinished_training_is_not_thrown_away_unasked(folder, monkeypatch, word):
     unfinished = folder / "half.safetensors.training"
-    unfinished.mkdir()
+    unfinished.mkdir(exist_ok=True)
     given = ("train", "--image", f"{folder}/phantom.h5:volumes/raw", "--truth",
              f"{folder}/phantom.h5:volumes/labels/neuron_ids", "-o", folder / "half.safetensors")  # fmt: skip
-    assert "--resume" in refused(*given)
+    assert "Add --resume to continue it, or --restart to delete it" in refused(*given)
+    assert unfinished.exists()
+    both = CliRunner().invoke(app, [str(part) for part in (*given, "--resume", word)])
+    assert both.exit_code == 2
     assert unfinished.exists()
     told = []
 
@@ -175,10 +179,10 @@ def test_an_unfinished_training_is_not_thrown_away_unasked(folder, monkeypatch, 
         yield
 
     monkeypatch.setattr("napari_celis.training.pipeline.train_model", interrupted)
-    options = ("--anew", "--dilation", 2, "--min-voxels", 500, "--device", "cpu")
-    result = CliRunner().invoke(app, [str(word) for word in (*given, *options)])
+    options = (word, "--dilation", 2, "--min-voxels", 500, "--device", "cpu")
+    result = CliRunner().invoke(app, [str(part) for part in (*given, *options)])
     assert result.exit_code != 0
-    assert "the same command with --resume goes on there" in result.output
+    assert "Run the same command with --resume to continue" in result.output
     [(settings, is_resumed)] = told
     assert (settings.dilation, settings.min_voxels, settings.device) == (2, 500, "cpu")
     assert not is_resumed
@@ -195,7 +199,7 @@ def test_a_model_that_cannot_be_written_loses_no_training(folder, monkeypatch):
         raise ModelError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("napari_celis.models.checkpoint.save_model", full)
+        patch.setattr("napari_celis.models.model_file.save_model", full)
         assert refused(*given) == "The disk is full."
     assert any(kept.iterdir())
     celis(*given, "--resume", "--json", folder / "found.json")

@@ -6,12 +6,12 @@ import pytest
 
 from napari_celis.cli.outputs import require_folder_output
 from napari_celis.core.errors import CelisError, TrainingError, VolumeError
-from napari_celis.core.volume import Volume, doubts_about_roles
+from napari_celis.core.volume import Volume, role_warnings
 from napari_celis.evaluation.metrics import ignore_boundary
 from napari_celis.io import disk
 from napari_celis.io.samples import sample_volumes
 from napari_celis.io.volumes import write_volume
-from napari_celis.training.workbench import DESCRIPTION, Workbench
+from napari_celis.training.checkpoint import DESCRIPTION, Checkpoint
 
 IDS = np.repeat(np.arange(1, 9, dtype=np.uint32), 27).reshape(6, 6, 6)
 
@@ -79,13 +79,13 @@ def test_volumes_that_the_disk_cannot_hold(tmp_path, monkeypatch):
 def test_image_and_supervoxels_exchanged():
     sample = {name: volume.read() for name, volume in sample_volumes().items()}
     image, supervoxels = sample["image"], sample["supervoxels"]
-    assert doubts_about_roles(image, supervoxels) == []
-    assert doubts_about_roles(image, None) == []
-    assert doubts_about_roles(image.astype(np.float32), supervoxels) == []
-    doubts = doubts_about_roles(supervoxels, image)
-    assert len(doubts) == 2
-    assert all("Are image and supervoxels exchanged?" in doubt for doubt in doubts)
-    assert doubts_about_roles(image[:1, :2, :3], supervoxels[:1, :2, :3]) == []
+    assert role_warnings(image, supervoxels) == []
+    assert role_warnings(image, None) == []
+    assert role_warnings(image.astype(np.float32), supervoxels) == []
+    warnings = role_warnings(supervoxels, image)
+    assert len(warnings) == 2
+    assert all("Are image and supervoxels exchanged?" in warning for warning in warnings)
+    assert role_warnings(image[:1, :2, :3], supervoxels[:1, :2, :3]) == []
 
 
 def test_a_folder_that_is_a_file(tmp_path):
@@ -100,7 +100,7 @@ def test_a_folder_that_is_a_file(tmp_path):
 def test_advice_on_an_unfinished_training_can_be_followed(tmp_path, content, what):
     (tmp_path / DESCRIPTION).write_text(content)
     with pytest.raises(TrainingError, match=what) as caught:
-        Workbench(tmp_path, "mine", resume=True)
-    assert "write --anew instead of --resume" in str(caught.value)
-    Workbench(tmp_path, "mine", resume=False)
+        Checkpoint(tmp_path, "mine", resume=True)
+    assert "use --restart instead of --resume" in str(caught.value)
+    Checkpoint(tmp_path, "mine", resume=False)
     assert not tmp_path.exists()

@@ -28,7 +28,7 @@ def test_it_equals_a_dict(changes):
             queue.drop(items)
             plain.pop(item, None)
         assert len(queue) == len(plain)
-        assert (queue.arrays.place >= 0).tolist() == [i in plain for i in range(N)]
+        assert (queue.arrays.position >= 0).tolist() == [i in plain for i in range(N)]
         assert queue.lowest == min((score for score, _ in plain.values()), default=np.inf)
         if plain:
             assert plain[queue.first] == min(plain.values())

@@ -1,4 +1,4 @@
-"""The two hash tables against a dict, with keys that all want the same place."""
+"""The two hash tables against a dict, with keys that all want the same bucket."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,10 @@ def pair_table(n_entries):
     return keys, values, seen, tables.pair_clear(keys, seen, n_entries)
 
 
-def keys_at(place, n, shift):
-    """The first `n` keys that belong to one place."""
+def keys_at(bucket, n, shift):
+    """The first `n` keys that belong to one bucket."""
     keys = np.arange(20_000, dtype=np.uint64)
-    return np.flatnonzero((keys * tables.GOLDEN) >> np.uint64(shift) == place)[:n].tolist()
+    return np.flatnonzero((keys * tables.GOLDEN) >> np.uint64(shift) == bucket)[:n].tolist()
 
 
 @settings(max_examples=25, deadline=None)
@@ -40,10 +40,10 @@ def test_pairs_are_found_again_and_others_are_not(keys, others):
         assert tables.pair_find(*table, shift, key) == plain.get(key, -1)
 
 
-@pytest.mark.parametrize("place", [0, 17, 63], ids=["first", "middle", "last, wraps around"])
-def test_pairs_that_want_one_place_get_neighbouring_ones(place):
+@pytest.mark.parametrize("bucket", [0, 17, 63], ids=["first", "middle", "last, wraps around"])
+def test_pairs_that_want_one_place_get_neighbouring_ones(bucket):
     *table, shift = pair_table(16)
-    keys = keys_at(place, 17, shift)
+    keys = keys_at(bucket, 17, shift)
     assert len(keys) == 17
     for value, key in enumerate(keys[:16]):
         tables.pair_insert(*table, shift, key, value)
@@ -95,7 +95,7 @@ def test_energies_are_found_again_and_the_last_word_counts(first, second):
 def test_energies_that_want_one_place_get_neighbouring_ones():
     size = 16
     centres = np.arange(9, dtype=np.int32)
-    # All want the last place: the hash undoes what the centre adds.
+    # All want the last bucket: the hash undoes what the centre adds.
     hashes = (centres.astype(np.uint64) * tables.GOLDEN) ^ np.uint64(size - 1)
     table = energy_table(size)
     assert (

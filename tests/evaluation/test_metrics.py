@@ -175,7 +175,7 @@ def test_ids_may_use_all_64_bits():
 
 
 def test_table_grows_with_the_pairs(monkeypatch):
-    monkeypatch.setattr(contingency, "FIRST_SLOTS", 2)
+    monkeypatch.setattr(contingency, "FIRST_BUCKETS", 2)
     monkeypatch.setattr(contingency, "CHUNK_VOXELS", 64)
     rng = np.random.default_rng(0)
     segmentation = rng.integers(0, 40, 900)

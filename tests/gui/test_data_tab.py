@@ -17,7 +17,7 @@ from napari_celis.gui.engine import Engine
 from napari_celis.gui.prepared_data import RECOUNT_MS
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.volumes import write_volume
-from napari_celis.models.checkpoint import save_model
+from napari_celis.models.model_file import save_model
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from napari_celis.gui.train_process import Record, RecordFile, checkpoint_of
 from napari_celis.gui.train_tab import TrainTab
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io.volumes import open_volume, write_volume
-from napari_celis.models.checkpoint import save_model
+from napari_celis.models.model_file import save_model
 
 YES, NO = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
 RNG = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from napari_celis.core.kernels import adjacency, changes, watershed
 from napari_celis.gui.layers import KINDS
 from napari_celis.gui.workspace import Workspace
 from napari_celis.models import apply
-from napari_celis.models.checkpoint import save_model
+from napari_celis.models.model_file import save_model
 from napari_celis.pipeline import stages as recipe_stages
 
 

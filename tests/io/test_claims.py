@@ -298,3 +298,20 @@ def test_a_chunk_larger_than_memory(tmp_path):
         file.truncate(2**42)
     with pytest.raises(CelisError, match="GB of memory"):
         open_volume(tmp_path / "v.zarr").read()
+
+
+@pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr")
+def test_arrays_that_others_open_keep_their_own_codecs(tmp_path):
+    """Our guard is for our reads: napari and other plugins read in the same process."""
+    from zarr.codecs import numcodecs as named
+
+    zarr.create_array(tmp_path / "two.zarr", data=ONES, zarr_format=2, compressors=numcodecs.Blosc())
+    zarr.create_array(tmp_path / "three.zarr", data=ONES, compressors=zarr.codecs.BloscCodec())
+    zarr.create_array(tmp_path / "named.zarr", data=ONES, compressors=named.Zlib(level=1))
+    before = dict(numcodecs.registry.codec_registry), zarr.config.get("codecs")
+    for name in ("two", "three", "named"):
+        assert_array_equal(open_volume(tmp_path / f"{name}.zarr").read(), ONES)
+    assert (dict(numcodecs.registry.codec_registry), zarr.config.get("codecs")) == before
+    for name in ("two", "three", "named"):
+        theirs = zarr.open_array(tmp_path / f"{name}.zarr", mode="r").compressors[0]
+        assert "napari_celis" not in type(getattr(theirs, "_codec", theirs)).__module__

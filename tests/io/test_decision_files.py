@@ -14,7 +14,7 @@ from napari_celis.core.descriptors import sample_spec
 from napari_celis.core.errors import CorruptFileError, VolumeError
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.io.decisions import (
-    Merge,
+    MergeRecord,
     read_decision_log,
     read_merge_list,
     standing_merges,
@@ -72,7 +72,7 @@ def test_merge_list_makes_the_same_segmentation(agglomerator, tmp_path, name):
 
 
 def test_csv_reads_like_a_table(tmp_path):
-    path = write_merge_list([Merge(2**63, 7, -1.5, "greedy")], tmp_path / "merges.csv")
+    path = write_merge_list([MergeRecord(2**63, 7, -1.5, "greedy")], tmp_path / "merges.csv")
     assert path.read_text() == f"u_id,v_id,score,kind\n{2**63},7,-1.5,greedy\n"
 
 

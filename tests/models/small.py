@@ -6,8 +6,8 @@ import torch
 from napari_celis.core.descriptors import sample_spec
 from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
-from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.model_file import CelisModel
 from napari_celis.models.trees import FlatForest
 
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from napari_celis.core.errors import ModelError
 from napari_celis.io.samples import bundled_models
-from napari_celis.models.checkpoint import KEY, load_model
+from napari_celis.models.model_file import KEY, load_model
 
 SOURCE = bundled_models()["phantom"]
 INFINITY, NAN = float("inf"), float("nan")
@@ -96,7 +96,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from napari_celis.core.errors import ModelError
-from napari_celis.models.checkpoint import load_model
+from napari_celis.models.model_file import load_model
 load_model(sys.argv[1])
 def peak():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024

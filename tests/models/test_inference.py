@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from napari_celis.core.errors import ModelError, NotEnoughMemoryError, VolumeError
-from napari_celis.core.turns import Turn
+from napari_celis.core.symmetry import Symmetry
 from napari_celis.models import tiles
 from napari_celis.models.affinity import affinity_settings, build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
@@ -17,7 +17,7 @@ from napari_celis.models.inference import (
     features_at,
     lattice,
     predict_affinities,
-    predict_turned,
+    predict_averaged,
 )
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -190,13 +190,13 @@ def test_turned_views_are_averaged():
     net = build_affinity_net(AffinitySettings(width=4, levels=2, n_features=4), seed=3).eval()
     image = np.random.default_rng(3).normal(size=(8, 12, 16)).astype(np.float32)
     assert_allclose(
-        predict_turned(net, image, 1)[:, 1:, 1:, 1:], predict_affinities(net, image)[:, 1:, 1:, 1:]
+        predict_averaged(net, image, 1)[:, 1:, 1:, 1:], predict_affinities(net, image)[:, 1:, 1:, 1:]
     )
-    mirrored = Turn(mirrored=(True, True, True))
-    everything = predict_turned(net, image, 48)
-    again = mirrored.undo_affinities(predict_turned(net, mirrored.apply(image), 48))
+    mirrored = Symmetry(mirrored=(True, True, True))
+    everything = predict_averaged(net, image, 48)
+    again = mirrored.undo_affinities(predict_averaged(net, mirrored.apply(image), 48))
     assert_allclose(again, everything, atol=1e-5)
     reports = []
-    predict_turned(net, image, 2, progress=lambda done, total: reports.append(done / total))
+    predict_averaged(net, image, 2, progress=lambda done, total: reports.append(done / total))
     assert reports[-1] == 1.0
     assert reports == sorted(reports)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from models.small import small_model
 from napari_celis.core.errors import ModelError
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.inference import predict_turned
+from napari_celis.models.inference import predict_averaged
 from napari_celis.models.intensity import in_known_range, is_other_recording, measure_intensity
 
 KNOWN = (128.0, 30.0)
@@ -57,6 +57,6 @@ def test_an_image_without_contrast_is_refused(value):
 def test_sixteen_bits_are_seen_as_eight():
     model = small_model()
     image = grey_values(128, 60)
-    expected = predict_turned(model.affinity, image, model.turns)
+    expected = predict_averaged(model.affinity, image, model.n_symmetries)
     deep = (image * 100 + 20_000).round().astype(np.uint16)
     assert_allclose(affinities_of(model, deep), expected, atol=1e-3)

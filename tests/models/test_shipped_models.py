@@ -2,7 +2,7 @@
 
 import pytest
 
-from napari_celis.models.checkpoint import load_model
+from napari_celis.models.model_file import load_model
 
 NAMES = ("fibsem-medulla", "phantom")
 MOST_BYTES = 12_000_000

@@ -19,7 +19,7 @@ from napari_celis.core.volume import Volume
 from napari_celis.io.affinities import Affinities, AffinityVolume, write_affinities
 from napari_celis.io.samples import bundled_models, sample_volumes
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.checkpoint import load_model
+from napari_celis.models.model_file import load_model
 from napari_celis.pipeline import memory
 from napari_celis.pipeline.checks import require_room_for_scores
 from napari_celis.pipeline.choice import Choice
@@ -30,7 +30,7 @@ MEASURE = """
 import json, sys, threading, time, psutil
 from napari_celis.io.affinities import open_affinities
 from napari_celis.io.samples import bundled_models, sample_volumes
-from napari_celis.models.checkpoint import load_model
+from napari_celis.models.model_file import load_model
 from napari_celis.pipeline import agglomeration
 from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.memory import bytes_needed

@@ -20,7 +20,7 @@ from napari_celis.core.errors import CelisError
 from napari_celis.gui.workspace import Workspace
 from napari_celis.io import memory
 from napari_celis.io.volumes import open_volume
-from napari_celis.models.checkpoint import save_model
+from napari_celis.models.model_file import save_model
 from pipeline.mistakes import MISTAKES, Case, good_case
 
 ROLES = ("image", "supervoxels", "affinities")

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.turns import all_turns
+from napari_celis.core.symmetry import all_symmetries
 from napari_celis.models.affinity_base import NEIGHBOURS
 from napari_celis.training import affinity_data
 from napari_celis.training.affinity_data import OUTSIDE, PatchSampler, affinity_targets, prepare_labels
@@ -32,10 +32,10 @@ def test_targets_equal_the_reference(ids):
         assert_array_equal(mine, expected)
 
 
-@given(labels, st.sampled_from(all_turns((1, 1, 1))))
+@given(labels, st.sampled_from(all_symmetries((1, 1, 1))))
 @settings(max_examples=40, deadline=None)
-def test_targets_of_turned_labels_describe_the_turned_labels(ids, turn):
-    turned = turn.apply(ids)
+def test_targets_of_turned_labels_describe_the_turned_labels(ids, symmetry):
+    turned = symmetry.apply(ids)
     targets, known = affinity_targets(turned, NEIGHBOURS)
     expected, expected_known = reference.affinity_targets(turned, NEIGHBOURS)
     assert_array_equal(targets, expected)

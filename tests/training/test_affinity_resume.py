@@ -11,7 +11,7 @@ from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.training import affinity, affinity_stage
 from napari_celis.training.affinity_settings import AffinityTraining
 from napari_celis.training.affinity_stage import fit_affinity
-from napari_celis.training.workbench import Workbench
+from napari_celis.training.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -49,8 +49,8 @@ def training(folder, *, resume):
     rng = np.random.default_rng(0)
     truth = (np.indices((12, 16, 16)) // 6).sum(axis=0) + 1
     image = rng.integers(0, 255, truth.shape, dtype=np.uint8)
-    bench = Workbench(folder, "same", resume=resume)
-    return fit_affinity("net", image, truth, TINY, MINUTES, bench, seed=1, device="cpu")
+    checkpoint = Checkpoint(folder, "same", resume=resume)
+    return fit_affinity("net", image, truth, TINY, MINUTES, checkpoint, seed=1, device="cpu")
 
 
 def finish(records):
@@ -123,7 +123,9 @@ def test_the_state_is_kept_only_every_so_often(tmp_path, clock, monkeypatch):
     monkeypatch.setattr(affinity_stage, "KEEP_SECONDS", 30.0)
     monkeypatch.setattr(affinity_stage, "time", SimpleNamespace(monotonic=lambda: next(now)))
     kept = []
-    monkeypatch.setattr(Workbench, "keep", lambda _, part, tensors, facts: kept.append((part, facts["step"])))
+    monkeypatch.setattr(
+        Checkpoint, "keep", lambda _, part, tensors, facts: kept.append((part, facts["step"]))
+    )
     run = training(tmp_path, resume=False)
     for n_kept in (0, 1, 1, 2, 2):
         next(run)

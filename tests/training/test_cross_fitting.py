@@ -10,13 +10,13 @@ from core.problems import random_labels
 from napari_celis.core.descriptors import sample_spec
 from napari_celis.training import affinity_stage, energy_stage, pipeline, policy_stage
 from napari_celis.training.affinity_stage import cross_fitted_affinities
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_energies
 from napari_celis.training.folds import Slab, slab_bounds
 from napari_celis.training.pipeline import TrainSettings
 from napari_celis.training.policy import PolicyExamples
 from napari_celis.training.policy_stage import fit_policy
 from napari_celis.training.records import TrainRecord
-from napari_celis.training.workbench import Workbench
 
 SHAPE = (9, 4, 5)
 HALO = 2
@@ -54,7 +54,7 @@ class FakeTrainer:
 def test_every_slab_is_predicted_by_the_network_of_the_other_one(monkeypatch):
     asked = []
 
-    def predict(net, image, turns):
+    def predict(net, image, n_symmetries):
         """Answer with the section itself, and whether the network was trained on it."""
         own = image[:, 0, 0].tolist()
         asked.append((net.seen, own))
@@ -63,12 +63,12 @@ def test_every_slab_is_predicted_by_the_network_of_the_other_one(monkeypatch):
 
     monkeypatch.setattr(affinity_stage, "AffinityTrainer", FakeTrainer)
     monkeypatch.setattr(affinity_stage, "to_tensors", lambda _: ({}, {}))
-    monkeypatch.setattr(affinity_stage, "predict_turned", predict)
+    monkeypatch.setattr(affinity_stage, "predict_averaged", predict)
     volume, bounds = sections(SHAPE), slab_bounds(SHAPE[0])
     assert [(part.start, part.stop) for part in bounds] == [(0, 4), (4, 9)]
-    bench = Workbench(None, "", resume=False)
+    checkpoint = Checkpoint(None, "", resume=False)
     affinities = result_of(
-        cross_fitted_affinities(volume, volume, bounds, "settings", 1.0, bench, seed=5, device="cpu")
+        cross_fitted_affinities(volume, volume, bounds, "settings", 1.0, checkpoint, seed=5, device="cpu")
     )
     section, was_seen, first_seen = affinities
     np.testing.assert_array_equal(section, volume)
@@ -111,8 +111,8 @@ def test_energies_are_judged_on_the_other_slab(slabs, monkeypatch):
     specs = [sample_spec(name, "pairwise", (3, 3, 3), rng=rng, k=20) for name in ("a", "b")]
     views = tuple([View(slab.upright, slab.upright.expert_states((0.0, 0.5)))] for slab in slabs)
     plan = EnergyPlan("fast", examples=200, power=0.5, seconds=1.0, seed=0)
-    bench = Workbench(None, "", resume=False)
-    energies = result_of(fit_energies(specs, views, plan, bench, torch.device("cpu")))
+    checkpoint = Checkpoint(None, "", resume=False)
+    energies = result_of(fit_energies(specs, views, plan, checkpoint, torch.device("cpu")))
     first, second = {0.25}, {0.75}
     of_spec = [(first, second, True), (second, first, True)]
     assert [runs[i] for i in (0, 1, 3, 4)] == 2 * of_spec
@@ -185,7 +185,7 @@ def test_thresholds_are_chosen_by_what_never_saw_the_place(monkeypatch, size):
     slabs = tuple(Slab(labels, place * labels, np.zeros((3, *labels.shape), np.float32)) for place in (1, 2))
     rng = np.random.default_rng(0)
     specs = (sample_spec("a", "pairwise", (9, 9, 9), rng=rng, k=8),)
-    run = pipeline._Run(TrainSettings(minutes=0.1), specs, (10.0,) * 3, Workbench(None, "", resume=False))
+    run = pipeline._Run(TrainSettings(minutes=0.1), specs, (10.0,) * 3, Checkpoint(None, "", resume=False))
     energies = Energies(("energies of 1", "energies of 2"), "energies of both", {})
     parts = result_of(run.policies(slabs, energies))
     strangers = {1: "energies of 2", 2: "energies of 1"}

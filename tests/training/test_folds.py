@@ -3,7 +3,7 @@
 import numpy as np
 
 from core.problems import random_labels
-from napari_celis.core.turns import Turn
+from napari_celis.core.symmetry import Symmetry
 from napari_celis.training.folds import Slab
 
 
@@ -13,7 +13,7 @@ def test_a_turned_slab_has_the_same_actions_and_errors():
     truth = (labels % 5 + 1).astype(np.uint64)
     slab = Slab(labels, truth, rng.random((3, *labels.shape)).astype(np.float32))
     upright = slab.upright
-    turned = slab.turned(Turn((2, 0, 1), (True, False, True)))
+    turned = slab.transformed(Symmetry((2, 0, 1), (True, False, True)))
     assert turned.supervoxels.dense.shape == turned.interior.shape == (10, 8, 9)
     ids = {
         tuple(sorted((int(s.supervoxels.ids[u]), int(s.supervoxels.ids[v])))): int(area)

@@ -10,7 +10,7 @@ from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.expert import expert_steps
 from napari_celis.evaluation.metrics import score
 from napari_celis.models.apply import affinities_of
-from napari_celis.models.checkpoint import load_model, save_model
+from napari_celis.models.model_file import load_model, save_model
 from napari_celis.pipeline.agglomeration import agglomerator_of
 from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 from napari_celis.training import energy_stage, policy_stage

@@ -6,7 +6,7 @@ import numpy as np
 
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy
-from napari_celis.models.checkpoint import CelisModel, PolicyName
+from napari_celis.models.model_file import CelisModel, PolicyName
 from napari_celis.pipeline.agglomeration import agglomerator_of
 
 HIGHEST_SCORE: dict[PolicyName, float] = {"energy": 256.0, "learned": 6.0}

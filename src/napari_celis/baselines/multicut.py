@@ -7,7 +7,7 @@ import numpy as np
 from napari_celis.baselines.forest import ForestAgglomeration, ForestScorer
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
-from napari_celis.baselines.sweep import Grid, tune
+from napari_celis.baselines.sweep import ThresholdGrid, tune
 
 THRESHOLDS = np.array(
     [0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9]
@@ -33,12 +33,12 @@ class ForestMulticut:
         held_out = self._forest.cross_fit(train).held_out
         return tune([(_sweep(slab, scorer), Judge(slab.known_truth())) for slab, scorer in held_out])
 
-    def sweep(self, problem: Problem) -> Grid:
+    def sweep(self, problem: Problem) -> ThresholdGrid:
         """Solve one multicut per threshold."""
         return _sweep(problem, self._forest.scorer)
 
 
-def _sweep(problem: Problem, scorer: ForestScorer) -> Grid:
+def _sweep(problem: Problem, scorer: ForestScorer) -> ThresholdGrid:
     """Score all contacts once."""
     odds = _log_odds(scorer.scores(problem.affinity_sums(), np.arange(len(problem.actions))))
 
@@ -47,7 +47,7 @@ def _sweep(problem: Problem, scorer: ForestScorer) -> Grid:
         labels: np.ndarray = segments[problem.supervoxels.dense]
         return labels
 
-    return Grid(THRESHOLDS, make)
+    return ThresholdGrid(THRESHOLDS, make)
 
 
 def _log_odds(probability: np.ndarray) -> np.ndarray:

@@ -89,7 +89,7 @@ class Hierarchy:
         }
 
 
-class Scorer(Protocol):
+class EdgeScorer(Protocol):
     """Says how bad merges are."""
 
     @property
@@ -103,7 +103,7 @@ class Scorer(Protocol):
 class AffinityScorer:
     """A scorer at work on the segments of one problem."""
 
-    def __init__(self, problem: Problem, scorer: Scorer) -> None:
+    def __init__(self, problem: Problem, scorer: EdgeScorer) -> None:
         self._scorer, self.sums = scorer, problem.affinity_sums()
         self.graph, self.follow = self.sums.graph, self.sums.follow
         self.needs_segments = scorer.needs_segments
@@ -113,14 +113,14 @@ class AffinityScorer:
         return self._scorer.scores(self.sums, contacts)
 
 
-def agglomerate(problem: Problem, scorer: Scorer) -> Hierarchy:
+def agglomerate(problem: Problem, scorer: EdgeScorer) -> Hierarchy:
     """Merge across the contact with the lowest score, again and again, until none is left.
 
     Parameters
     ----------
     problem : Problem
         What to agglomerate.
-    scorer : Scorer
+    scorer : EdgeScorer
         Scores contacts; whatever a merge changes is scored anew before the next one.
     """
     contraction = Contraction(AffinityScorer(problem, scorer))
@@ -134,7 +134,7 @@ def agglomerate(problem: Problem, scorer: Scorer) -> Hierarchy:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class ThresholdGrid:
     """One segmentation per threshold, each made from the beginning, for methods that are no hierarchy."""
 
     candidates: np.ndarray

@@ -6,7 +6,7 @@ import numpy as np
 
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
-from napari_celis.baselines.sweep import Grid, tune
+from napari_celis.baselines.sweep import ThresholdGrid, tune
 from napari_celis.core.watershed import WatershedSettings, watershed
 
 THRESHOLDS = np.array([0.0003, 0.001, 0.003, 0.006, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5])
@@ -28,7 +28,7 @@ class WatershedAlone:
         """Choose T_h."""
         return tune([(self.sweep(train), Judge(train.known_truth()))])
 
-    def sweep(self, problem: Problem) -> Grid:
+    def sweep(self, problem: Problem) -> ThresholdGrid:
         """Cut the volume anew for every threshold."""
 
         def make(threshold: float) -> np.ndarray:
@@ -38,4 +38,4 @@ class WatershedAlone:
                 WatershedSettings(settings.low, 1.0 - threshold, settings.merge, settings.size),
             )
 
-        return Grid(THRESHOLDS, make)
+        return ThresholdGrid(THRESHOLDS, make)

@@ -18,7 +18,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.volume import Volume
 from napari_celis.core.watershed import WatershedSettings, watershed
 from napari_celis.models.apply import energy_of
-from napari_celis.models.checkpoint import CelisModel
+from napari_celis.models.model_file import CelisModel
 from napari_celis.pipeline.agglomeration import agglomerator_of, policy_of
 from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.recipe import prepare_inputs

@@ -51,7 +51,7 @@ class Cells:
     def agglomerator(self) -> Agglomerator:
         """Start the bundled phantom's model on them, with its learned policy."""
         from napari_celis.io.samples import bundled_models
-        from napari_celis.models.checkpoint import load_model
+        from napari_celis.models.model_file import load_model
         from napari_celis.pipeline.agglomeration import agglomerator_of
 
         model = load_model(bundled_models()["phantom"])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from napari_celis.pipeline.recipe import Prepared
 
 
-class Policy(StrEnum):
+class PolicyOption(StrEnum):
     """Ways to order merges."""
 
     energy = "energy"
@@ -65,7 +65,7 @@ def agglomerate(
         float | None, typer.Option(metavar="T", help="Stop at this score; the model's own by default.")
     ] = None,
     policy: Annotated[
-        Policy | None, typer.Option(help="How merges are ordered; the model's own policy by default.")
+        PolicyOption | None, typer.Option(help="How merges are ordered; the model's own policy by default.")
     ] = None,
     session: Annotated[
         Path | None,

@@ -169,7 +169,7 @@ def _peer_data(
     from napari_celis.bench.peers import PeerData
     from napari_celis.io.samples import bundled_models, sample_volumes
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
-    from napari_celis.models.checkpoint import load_model
+    from napari_celis.models.model_file import load_model
 
     if supervoxels is None:
         volumes, path = sample_volumes(), model or bundled_models().get("phantom")

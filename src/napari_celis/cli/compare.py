@@ -13,7 +13,7 @@ from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.baselines.problem import Problem
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.model_file import CelisModel
     from napari_celis.pipeline.choice import Choice
 
 COLUMNS = (
@@ -76,7 +76,7 @@ def compare(
     from napari_celis.baselines.forest import ForestSettings
     from napari_celis.cli.progress import bar
     from napari_celis.io.memory import require_memory
-    from napari_celis.models.checkpoint import load_model
+    from napari_celis.models.model_file import load_model
     from napari_celis.pipeline.checks import check
     from napari_celis.pipeline.memory import bytes_needed
 

@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from napari_celis.core.volume import Volume
-    from napari_celis.models.checkpoint import CelisModel, PolicyName
+    from napari_celis.models.model_file import CelisModel, PolicyName
     from napari_celis.pipeline.choice import Choice
 
 ImageOption = Annotated[str, typer.Option("--image", metavar="V", help="Image.")]
@@ -73,7 +73,7 @@ def require_folder(path: Path) -> None:
 def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisModel, Volume]:
     """Load a model and open an image that it can be applied to."""
     from napari_celis.io.volumes import open_volume
-    from napari_celis.models.checkpoint import load_model
+    from napari_celis.models.model_file import load_model
     from napari_celis.pipeline.checks import require_voxel_size
 
     loaded, volume = load_model(model), open_volume(image)
@@ -102,7 +102,7 @@ def open_choice(
     """
     from napari_celis.io.affinities import open_affinities
     from napari_celis.io.volumes import open_volume
-    from napari_celis.models.checkpoint import load_model
+    from napari_celis.models.model_file import load_model
     from napari_celis.pipeline.choice import Choice
 
     image, supervoxels, affinities = (given.get(role) for role in ("image", "supervoxels", "affinities"))

@@ -18,10 +18,10 @@ from napari_celis.cli.options import (
     SupervoxelsOption,
     require_outputs,
     require_target,
+    say,
     write_json,
 )
 from napari_celis.cli.outputs import require_distinct
-from napari_celis.cli.remarks import remark_on_roles
 from napari_celis.training import DEFAULT_MINUTES
 
 if TYPE_CHECKING:
@@ -64,7 +64,10 @@ def train(
     ] = 0,
     second_round: Annotated[
         bool,
-        typer.Option("--second-round", help="Learn once more, where the model itself comes to."),
+        typer.Option(
+            "--second-round",
+            help="Train a second time, on states that the trained model reaches (as in DAgger).",
+        ),
     ] = False,
     attribution: Annotated[
         str, typer.Option(metavar="TEXT", help="Whose data it is; kept in the model.")
@@ -73,8 +76,8 @@ def train(
         str | None,
         typer.Option(
             metavar="OUT",
-            help="Also write the affinities of this image by networks that did not see the place, for "
-            "`celis compare --train-affinities`.",
+            help="Also write the affinities of this image, each half predicted by a network trained on the "
+            "other, for `celis compare --train-affinities`.",
         ),
     ] = None,
     dilation: Annotated[
@@ -88,11 +91,13 @@ def train(
         str, typer.Option(metavar="NAME", help="cpu, cuda or mps; the best one by default.")
     ] = "auto",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Take up an interrupted training of the same data and settings.")
+        bool,
+        typer.Option("--resume", help="Continue an interrupted training with the same data and settings."),
     ] = False,
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Throw an interrupted training of this model away.")
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Delete an interrupted training of this model and start again.")
     ] = False,
+    anew: Annotated[bool, typer.Option("--anew", hidden=True, help="Old name of --restart.")] = False,
     records: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
     ] = None,
@@ -100,16 +105,19 @@ def train(
 ) -> None:
     """Train affinity network, energy models and policy on one annotated volume."""
     from napari_celis.core.errors import CelisError
-    from napari_celis.core.volume import count_voxels
+    from napari_celis.core.volume import count_voxels, role_warnings
     from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
     from napari_celis.io.memory import require_memory
     from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
-    from napari_celis.models.checkpoint import save_model
+    from napari_celis.models.model_file import save_model
     from napari_celis.pipeline.memory import TRAINING
     from napari_celis.training.pipeline import TrainSettings, train_model
 
     if minutes != minutes:
-        raise typer.BadParameter("that is no number of minutes.", param_hint="--minutes")
+        raise typer.BadParameter("this is not a number.", param_hint="--minutes")
+    restart = restart or anew
+    if resume and restart:
+        raise typer.BadParameter("give only one of them.", param_hint="--resume, --restart")
     require_outputs(json, output, records)
     if affinities is not None:
         require_target(affinities, is_affinities=True)
@@ -117,10 +125,10 @@ def train(
     inputs = {"--image": image, "--truth": truth, "--supervoxels": supervoxels}
     require_distinct(outputs, inputs, unnamed=DEFAULT_DATASET)
     unfinished = output.with_name(f"{output.name}.training")
-    if unfinished.exists() and not (resume or anew):
+    if unfinished.exists() and not (resume or restart):
         raise CelisError(
-            f"There is an unfinished training of {output}. Go on with it by --resume, or throw it away by "
-            "--anew."
+            f"There is an unfinished training of {output}. Add --resume to continue it, or --restart to "
+            "delete it and start again."
         )
     volumes = {"image": open_volume(image), "truth": open_volume(truth)}
     if supervoxels is not None:
@@ -140,7 +148,8 @@ def train(
         device=device,
     )
     grey = read_image(volumes["image"])
-    remark_on_roles(grey, labels)
+    for warning in role_warnings(grey, labels):
+        say(f"Remark: {warning}")
     training = train_model(
         grey,
         read_labels(volumes["truth"]),
@@ -154,12 +163,12 @@ def train(
     try:
         trained = _follow(training, records)
     except KeyboardInterrupt:
-        typer.echo("What is finished is kept: the same command with --resume goes on there.", err=True)
+        typer.echo("Finished parts are kept. Run the same command with --resume to continue.", err=True)
         raise
     model = save_model(trained.model, output)
     if affinities is not None:
         write_affinities(Affinities(trained.affinities, voxel_size_nm), affinities)
-    trained.bench.clear()
+    trained.checkpoint.clear()
     thresholds = trained.model.thresholds
     typer.echo(f"Wrote {model}; agglomeration stops at a score of {trained.model.threshold:.3g}.")
     write_json(json, {"model": str(output), "thresholds": dict(thresholds), **trained.model.figures})

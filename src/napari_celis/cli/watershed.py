@@ -25,7 +25,7 @@ NOTABLE_BACKGROUND = 0.2
 """From this share of background on, say how to get less."""
 
 
-class Method(StrEnum):
+class WatershedMethod(StrEnum):
     """Ways to cut."""
 
     paper = "paper"
@@ -42,11 +42,11 @@ def watershed(
         typer.Option("--output", "-o", metavar="OUT", help="Supervoxels: .zarr, .h5[:dataset], .tif, .npy …"),
     ],
     method: Annotated[
-        Method,
+        WatershedMethod,
         typer.Option(
             help="From the middles of cells (seeded), or as in the CELIS paper, by four thresholds."
         ),
-    ] = Method.paper,
+    ] = WatershedMethod.paper,
     low: Annotated[
         float | None, typer.Option(metavar="T", help="paper: cut edges below this affinity (T_l); 0.95.")
     ] = None,
@@ -122,7 +122,7 @@ def watershed(
         path = write_volume(volume, target, kind="labels", progress=show)
     share = n_background / labels.size
     typer.echo(f"{target}: {n_supervoxels:,} supervoxels, {share:.1%} background, in {seconds:.1f} s")
-    if method is Method.paper and share >= NOTABLE_BACKGROUND:
+    if method is WatershedMethod.paper and share >= NOTABLE_BACKGROUND:
         typer.echo("  a lower --low leaves less background, and --low 0 none")
     figures = {"path": str(path), "shape": list(labels.shape), "voxel_size_nm": list(read.voxel_size_nm)}
     counts = {"supervoxels": n_supervoxels, "background_voxels": n_background}
@@ -132,22 +132,22 @@ def watershed(
 
 
 def _settings(
-    method: Method, paper: dict[str, float | None], seeded: dict[str, float | None]
+    method: WatershedMethod, paper: dict[str, float | None], seeded: dict[str, float | None]
 ) -> WatershedSettings | SeededSettings:
     """Make the settings of a method, and refuse options of the other one."""
     from napari_celis.core.seeded_watershed import SeededSettings
     from napari_celis.core.watershed import WatershedError, WatershedSettings
 
-    own, other = (paper, seeded) if method is Method.paper else (seeded, paper)
+    own, other = (paper, seeded) if method is WatershedMethod.paper else (seeded, paper)
     foreign = [f"--{name}" for name, value in other.items() if value is not None]
     if foreign:
-        wanted = Method.seeded if method is Method.paper else Method.paper
+        wanted = WatershedMethod.seeded if method is WatershedMethod.paper else WatershedMethod.paper
         raise WatershedError(
             f"{', '.join(foreign)}: not an option of --method {method.value}. Leave out, or give --method "
             f"{wanted.value}."
         )
     given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-    if method is Method.paper:
+    if method is WatershedMethod.paper:
         return WatershedSettings(**given)
     if "separation" in given:
         given["separation_nm"] = given.pop("separation")

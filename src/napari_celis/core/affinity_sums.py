@@ -19,7 +19,7 @@ class Extremes:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class AffinityRows:
     """What was there before a split."""
 
     contact: np.ndarray
@@ -66,14 +66,14 @@ class AffinitySums:
         self.low[own], self.high[own] = before.low, before.high
         self.inside[joined.kept] -= self.inside[joined.absorbed]
 
-    def follow_split(self, split: Split) -> Rows:
+    def follow_split(self, split: Split) -> AffinityRows:
         """Add up the parts of a segment anew."""
         rows, members = split.actions, split.members
-        before = Rows(self.contact[rows], self.low[rows], self.high[rows], self.inside[members])
+        before = AffinityRows(self.contact[rows], self.low[rows], self.high[rows], self.inside[members])
         self._add_up(split.opened, members)
         return before
 
-    def take_back_split(self, split: Split, before: Rows) -> None:
+    def take_back_split(self, split: Split, before: AffinityRows) -> None:
         """Undo `follow_split`."""
         rows = split.actions
         self.contact[rows], self.low[rows], self.high[rows] = before.contact, before.low, before.high

@@ -195,13 +195,13 @@ class Agglomerator:
         with self._lock:
             items = self._state.ranking.ranked.items_of(actions)
             self._state.evaluate(items)
-            return self._state.ranking.judge.features(items)
+            return self._state.ranking.scorer.features(items)
 
     def policy_contacts(self, actions: np.ndarray) -> np.ndarray:
         """What it sees of the contacts of these actions' segments, float32 (n, C)."""
         with self._lock:
-            judge = self._state.ranking.judge
-            return judge.contact_features(judge.ranked.items_of(actions))
+            scorer = self._state.ranking.scorer
+            return scorer.contact_features(scorer.ranked.items_of(actions))
 
     def scores_by_spec(self, action: int) -> dict[str, float]:
         """Split the energy change of one action, or of its contact if that is judged, by descriptor spec."""
@@ -227,7 +227,7 @@ class Agglomerator:
         """
         self._require_action(action)
         with self._lock:
-            actions = self._state.judged_with(action)
+            actions = self._state.scored_with(action)
             return tuple(explain(scores, actions) for scores in self.specs)
 
     def contacts(self) -> np.ndarray:

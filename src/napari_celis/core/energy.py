@@ -20,7 +20,7 @@ FULL = 0.625
 
 
 class Energy(Protocol):
-    """An energy model: descriptor and place in, local energy out."""
+    """An energy model: descriptor and position in, local energy out."""
 
     def energies(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
         """Evaluate local energies; called from several threads at once.
@@ -116,7 +116,7 @@ class EnergyCache:
 
 
 def _empty(size: int) -> CacheArrays:
-    """Allocate a table with `size` free places."""
+    """Allocate a table with `size` free buckets."""
     return CacheArrays(
         np.full(size, -1, np.int32),
         np.empty(size, np.uint64),

@@ -46,7 +46,7 @@ class Merge:
     changes: Changes
     joined: Joined | None
     """The two segments that became one; None for a merge inside one segment."""
-    judged: Any
+    scored: Any
     """What the policy needs to take the join back."""
     moved: np.ndarray
     segments: np.ndarray
@@ -72,16 +72,16 @@ class Merge:
         changes = tuple(scores.apply_merge(join) for scores, join in zip(state.specs, joins, strict=True))
         state.count_energy(changes)
         ranking, contact = state.ranking, int(state.graph.arrays.contact_of[action])
-        joined, judged, moved, segments = None, None, NOTHING, NOTHING
+        joined, scored, moved, segments = None, None, NOTHING, NOTHING
         if state.graph.arrays.is_open[contact]:
             joined = state.graph.join(contact, kept)
             ranking.ranked.join(joined, 1)
-            judged = ranking.judge.join(joined)
+            scored = ranking.scorer.join(joined)
             moved = state.graph.members_of(joined.absorbed)
             segments = np.full(len(moved), joined.absorbed, dtype=np.int32)
         state.order.append(action)
         state.taken[action] = True
-        done = cls(action, changes, joined, judged, moved, segments, state.evaluated)
+        done = cls(action, changes, joined, scored, moved, segments, state.evaluated)
         state.evaluated = []
         touched = state.follow(changes, 1)
         ranking.refresh([joined.kept] if joined else [], state.forbidden(), done._ended(touched))
@@ -94,7 +94,7 @@ class Merge:
         state.restore(self.changes)
         touched = state.follow(self.changes, -1)
         if joined is not None:
-            ranking.judge.unjoin(joined, self.judged)
+            ranking.scorer.unjoin(joined, self.scored)
             ranking.ranked.join(joined, -1)
             state.graph.unjoin(joined)
         state.taken[state.order.pop()] = False
@@ -173,7 +173,7 @@ class Cut:
         if len(moved):
             name = name_of(moved, state.supervoxels.sizes) if name is None else name
             split = state.graph.split(segment, moved, name)
-            before = ranking.ranked.split(split), ranking.judge.split(split)
+            before = ranking.ranked.split(split), ranking.scorer.split(split)
         state.taken[:] = taken
         removed = remove(state.order, sides.removed)
         segments = np.full(len(moved), segment, dtype=np.int32)
@@ -191,7 +191,7 @@ class Cut:
         if self.split is not None:
             state.graph.unsplit(self.split)
             ranking.ranked.unsplit(self.split, self.before[0])
-            ranking.judge.unsplit(self.split, self.before[1])
+            ranking.scorer.unsplit(self.split, self.before[1])
         put_back(state.order, self.removed)
         actions = tuple(action for _, action in self.removed)
         state.taken[list(actions)] = True

@@ -17,15 +17,15 @@ from napari_celis.core.affinity_sums import AffinitySums
 from napari_celis.core.contact_features import DECISIVE, contact_features, decisive_features
 from napari_celis.core.contacts import ContactStatistics
 from napari_celis.core.errors import ActionError
-from napari_celis.core.ranked import Actions, Contacts, Ranked
+from napari_celis.core.ranked_items import RankedActions, RankedContacts, RankedItems
 from napari_celis.core.scores import SpecScores
 from napari_celis.core.segment_graph import Joined, SegmentGraph, Split
 
 
-class Judge(Protocol):
+class ItemScorer(Protocol):
     """A policy at work: scores the items of one agglomeration."""
 
-    ranked: Ranked
+    ranked: RankedItems
 
     def join(self, joined: Joined) -> Any:
         """Follow a join; returns what `unjoin` needs."""
@@ -46,7 +46,7 @@ class Judge(Protocol):
         """Return what no score is below, float64 (n,); the score itself where all energies are evaluated."""
         ...
 
-    def is_judged(self, items: np.ndarray) -> np.ndarray:
+    def is_scored(self, items: np.ndarray) -> np.ndarray:
         """Tell which candidates greedy may take, bool (n,)."""
         ...
 
@@ -66,7 +66,7 @@ class Judge(Protocol):
 class Policy(Protocol):
     """How greedy orders merges."""
 
-    def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> Judge:
+    def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
         """Go to work on a graph.
 
         Parameters
@@ -81,10 +81,10 @@ class Policy(Protocol):
         ...
 
 
-class EnergyJudge:
+class EnergyScorer:
     """Scores items by their energy change; a merge that no centre sees is not judged."""
 
-    def __init__(self, ranked: Ranked) -> None:
+    def __init__(self, ranked: RankedItems) -> None:
         self.ranked = ranked
 
     def join(self, joined: Joined) -> None:
@@ -107,7 +107,7 @@ class EnergyJudge:
         lowest: np.ndarray = self.ranked.energies.bounds(items)[0].sum(axis=1)
         return lowest
 
-    def is_judged(self, items: np.ndarray) -> np.ndarray:
+    def is_scored(self, items: np.ndarray) -> np.ndarray:
         """Tell which items a centre sees, bool (n,)."""
         is_seen: np.ndarray = np.any(self.ranked.energies.counts(items) > 0, axis=1)
         return is_seen
@@ -128,9 +128,9 @@ class EnergyJudge:
 class PaperPolicy:
     """Greedy goes by the energy change of single actions, as in the paper."""
 
-    def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> Judge:
+    def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
         """Go to work on a graph."""
-        return EnergyJudge(Actions(graph, specs, taken))
+        return EnergyScorer(RankedActions(graph, specs, taken))
 
 
 PAPER = PaperPolicy()
@@ -140,20 +140,20 @@ PAPER = PaperPolicy()
 class EnergyPolicy:
     """Greedy goes by the energy change over the whole contact of two segments."""
 
-    def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> Judge:
+    def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
         """Go to work on a graph."""
-        return EnergyJudge(Contacts(graph, specs, taken))
+        return EnergyScorer(RankedContacts(graph, specs, taken))
 
 
-class Scorer(Protocol):
+class ContactClassifier(Protocol):
     """Turns what is seen of contacts into scores."""
 
     def contact_odds(self, contacts: np.ndarray) -> np.ndarray:
-        """Judge contacts of two segments by their `contact_features`, float32 (n, C); float64 (n,)."""
+        """Score contacts of two segments by their `contact_features`, float32 (n, C); float64 (n,)."""
         ...
 
     def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        """Score contacts by the columns of `LearnedJudge.features`, float32 (n, F), and their odds, (n,).
+        """Score contacts by the columns of `LearnedScorer.features`, float32 (n, F), and their odds, (n,).
 
         Lower is better, float64 (n,).
         """
@@ -178,20 +178,24 @@ class Scorer(Protocol):
 class LearnedPolicy:
     """Greedy goes by what a classifier makes of a contact: its affinities, its sizes, its energy changes."""
 
-    scorer: Scorer
+    classifier: ContactClassifier
     contacts: ContactStatistics
 
-    def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> Judge:
+    def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
         """Go to work on a graph."""
-        return LearnedJudge(self.scorer, AffinitySums(graph, self.contacts), Contacts(graph, specs, taken))
+        return LearnedScorer(
+            self.classifier, AffinitySums(graph, self.contacts), RankedContacts(graph, specs, taken)
+        )
 
 
-class LearnedJudge:
+class LearnedScorer:
     """Scores contacts by a classifier; every contact between two segments is judged."""
 
-    def __init__(self, scorer: Scorer, affinities: AffinitySums, ranked: Contacts) -> None:
-        self.ranked: Ranked = ranked
-        self._scorer, self._affinities = scorer, affinities
+    def __init__(
+        self, classifier: ContactClassifier, affinities: AffinitySums, ranked: RankedContacts
+    ) -> None:
+        self.ranked: RankedItems = ranked
+        self._classifier, self._affinities = classifier, affinities
         n_items = len(affinities.contact)
         self._decisive = np.zeros((n_items, len(DECISIVE)), dtype=np.float32)
         self._odds = np.zeros(n_items)
@@ -216,14 +220,14 @@ class LearnedJudge:
         """Describe contacts, and ask once what each is like as a whole."""
         if len(items):
             self._decisive[items] = decisive_features(self._affinities, items)
-            self._odds[items] = self._scorer.contact_odds(self.contact_features(items))
+            self._odds[items] = self._classifier.contact_odds(self.contact_features(items))
 
     def lowest_scores(self, items: np.ndarray) -> np.ndarray:
         """Ask the classifier, with the bounds of the energies."""
         low, high = (self._with_energies(items, bound) for bound in self.ranked.energies.bounds(items))
-        return self._scorer.lowest_scores(low, high, self._odds[items])
+        return self._classifier.lowest_scores(low, high, self._odds[items])
 
-    def is_judged(self, items: np.ndarray) -> np.ndarray:
+    def is_scored(self, items: np.ndarray) -> np.ndarray:
         """All are, whether a centre sees them or not."""
         return np.ones(len(items), dtype=bool)
 
@@ -231,11 +235,11 @@ class LearnedJudge:
         """Say what the score of a contact consists of, and what holds for every merge."""
         row = np.array([item])
         features, odds = self.features(row), self._odds[row]
-        score = float(self._scorer.scores(features, odds)[0])
+        score = float(self._classifier.scores(features, odds)[0])
         energies = (f"ΔE {name}" for name in spec_names(self.ranked))
         names = [*(feature.part for feature in DECISIVE), *energies, "forest"]
         found: dict[str, float] = {}
-        for name, value in zip(names, self._scorer.parts(features, odds)[0].tolist(), strict=False):
+        for name, value in zip(names, self._classifier.parts(features, odds)[0].tolist(), strict=False):
             found[name] = found.get(name, 0.0) + value
         return {**found, "always": score - sum(found.values())}
 
@@ -256,6 +260,6 @@ class LearnedJudge:
         return np.concatenate([self._decisive[items], changes / root], axis=1, dtype=np.float32)
 
 
-def spec_names(ranked: Ranked) -> list[str]:
+def spec_names(ranked: RankedItems) -> list[str]:
     """List the names of the specs."""
     return [scores.table.tiling.spec.name for scores in ranked.energies.specs]

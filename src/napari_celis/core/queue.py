@@ -13,7 +13,7 @@ class QueueArrays(NamedTuple):
     """See `napari_celis.core.kernels.queue`."""
 
     heap: np.ndarray
-    place: np.ndarray
+    position: np.ndarray
     key: np.ndarray
     order: np.ndarray
     size: np.ndarray

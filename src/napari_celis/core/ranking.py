@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from napari_celis.core.constraints import SegmentPairs
-from napari_celis.core.policy import Judge
+from napari_celis.core.policy import ItemScorer
 from napari_celis.core.queue import ScoreQueue
 
 
@@ -16,14 +16,14 @@ class Ranking:
 
     Parameters
     ----------
-    judge : Judge
+    scorer : ItemScorer
         The policy at work.
     n_items : int
         Items that there can be.
     """
 
-    def __init__(self, judge: Judge, n_items: int) -> None:
-        self.judge, self.ranked = judge, judge.ranked
+    def __init__(self, scorer: ItemScorer, n_items: int) -> None:
+        self.scorer, self.ranked = scorer, scorer.ranked
         self.scores = np.zeros(n_items)
         """Score of every candidate, or what it cannot be below while energies are not evaluated; else 0."""
         self.queue = ScoreQueue(n_items)
@@ -35,7 +35,7 @@ class Ranking:
         self.ranked.start()
         everything = np.arange(len(self.scores), dtype=np.int32)
         self._forbid(everything, forbidden)
-        self.judge.look(everything[self.ranked.is_candidate(everything)])
+        self.scorer.look(everything[self.ranked.is_candidate(everything)])
         self._rank(everything)
 
     def refresh(
@@ -48,7 +48,7 @@ class Ranking:
         around = [self.ranked.around(segment) for segment in segments] if needs_look else []
         near = np.unique(np.concatenate([np.empty(0, np.int32), *around]))
         self._forbid(near, forbidden)
-        self.judge.look(near)
+        self.scorer.look(near)
         self._rank(near if others is None else np.union1d(near, others).astype(np.int32))
 
     def renew(self, items: np.ndarray) -> None:
@@ -57,7 +57,7 @@ class Ranking:
 
     def available(self) -> np.ndarray:
         """Tell which items may be taken, bool (A,)."""
-        is_there: np.ndarray = self.queue.arrays.place >= 0
+        is_there: np.ndarray = self.queue.arrays.position >= 0
         return is_there
 
     def _forbid(self, items: np.ndarray, forbidden: SegmentPairs) -> None:
@@ -69,8 +69,8 @@ class Ranking:
         is_candidate = self.ranked.is_candidate(items)
         gone, items = items[~is_candidate], items[is_candidate]
         self.scores[gone] = 0.0
-        scores = self.scores[items] = self.judge.lowest_scores(items)
-        is_there = self.judge.is_judged(items) & ~self._forbidden[items]
+        scores = self.scores[items] = self.scorer.lowest_scores(items)
+        is_there = self.scorer.is_scored(items) & ~self._forbidden[items]
         self.queue.drop(gone)
         self.queue.drop(items[~is_there])
         there = items[is_there]

@@ -208,7 +208,7 @@ def fill(tiling: Tiling, supervoxels: Supervoxels, actions: ActionTable, pool: P
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:
-    """Turn lengths into the places where each run begins, with the end of the last one behind."""
+    """Turn lengths into the indices where each run begins, with the end of the last one behind."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 

@@ -171,9 +171,9 @@ class SpecScores:
     ) -> list[SeenRows]:
         """Add up what is wanted of some regions, see `kernels.changes.collect_initial`."""
 
-        def advance(place: int, centre: int) -> tuple[int, int]:
+        def advance(index: int, centre: int) -> tuple[int, int]:
             at: tuple[int, int] = collect.collect_initial(
-                self.flat, self.table.layout, self.table.offsets, components, regions, wanted, place, centre,
+                self.flat, self.table.layout, self.table.offsets, components, regions, wanted, index, centre,
                 self.cache.arrays, buffers.rows, buffers.terms, buffers.scratch, buffers.counts,
             )  # fmt: skip
             return at
@@ -193,10 +193,10 @@ class SpecScores:
     ) -> Iterator[SeenRows]:
         """Fill the buffers, evaluate what is missing, add the terms; until `advance` reaches the end."""
         rows, counts = buffers.rows, buffers.counts
-        place, centre = 0, 0
-        while place < end:
+        index, centre = 0, 0
+        while index < end:
             counts[:] = 0
-            place, centre = advance(place, centre)
+            index, centre = advance(index, centre)
             n_rows, n_missing, n_terms, n_sampled = (int(count) for count in counts)
             if n_missing:
                 energies = self._ask(rows.centre[:n_missing], rows.bits[:n_missing])
@@ -235,10 +235,10 @@ class SpecScores:
             return
         mask_start, masks = masked_centres(self.rules, self, join)
 
-        def advance(place: int, centre: int) -> tuple[int, int]:
+        def advance(index: int, centre: int) -> tuple[int, int]:
             at: tuple[int, int] = collect.collect_changes(
                 self.flat, self.table.layout, self.table.offsets, self.components, join.regions, join.k1,
-                join.k2, mask_start, masks, self.known, place, centre, self.cache.arrays, self.buffers.rows,
+                join.k2, mask_start, masks, self.known, index, centre, self.cache.arrays, self.buffers.rows,
                 self.buffers.terms, self.buffers.scratch, self.buffers.counts,
             )  # fmt: skip
             return at
@@ -368,10 +368,10 @@ class SpecScores:
                 layout, self.components, regions, wanted, mask_start, scratch, views_of(self.table), masks
             )
 
-            def advance(place: int, centre: int) -> tuple[int, int]:
+            def advance(index: int, centre: int) -> tuple[int, int]:
                 at: tuple[int, int] = on_demand.collect_wanted(
                     self.flat, layout, self.table.offsets, self.components, regions, wanted, mask_start,
-                    masks, place, centre, self.cache.arrays, self.buffers.rows, self.buffers.terms, scratch,
+                    masks, index, centre, self.cache.arrays, self.buffers.rows, self.buffers.terms, scratch,
                     self.buffers.counts,
                 )  # fmt: skip
                 return at

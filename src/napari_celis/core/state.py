@@ -225,9 +225,9 @@ class AgglomerationState:
         if ranked.are_contacts and not ranked.is_candidate(item)[0]:
             return {}
         self.evaluate(item)
-        return self.ranking.judge.parts(int(item[0]))
+        return self.ranking.scorer.parts(int(item[0]))
 
-    def judged_with(self, action: int) -> np.ndarray:
+    def scored_with(self, action: int) -> np.ndarray:
         """List the actions that are judged together with one, itself included."""
         ranked, item = self.ranking.ranked, self.ranking.ranked.items_of(np.array([action]))
         return ranked.actions_of(int(item[0])) if ranked.is_candidate(item)[0] else np.array([action])

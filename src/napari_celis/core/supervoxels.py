@@ -44,10 +44,10 @@ class Supervoxels:
     def index_of(self, supervoxel_id: int) -> int:
         """Find the dense index of an id, or say which ids are near."""
         wanted = np.uint64(min(max(int(supervoxel_id), 0), 2**64 - 1))
-        place = int(np.searchsorted(self.ids, wanted))
-        if supervoxel_id <= 0 or place >= len(self.ids) or int(self.ids[place]) != supervoxel_id:
+        index = int(np.searchsorted(self.ids, wanted))
+        if supervoxel_id <= 0 or index >= len(self.ids) or int(self.ids[index]) != supervoxel_id:
             raise ActionError(
                 f"There is no supervoxel {supervoxel_id} in this volume; its ids run from {self.ids[1]} "
                 f"to {self.ids[-1]}."
             )
-        return place
+        return index

@@ -217,7 +217,7 @@ def require_same_shape(**volumes: ArrayLike3D | Volume) -> None:
             )
 
 
-def doubts_about_roles(image: np.ndarray | None = None, supervoxels: np.ndarray | None = None) -> list[str]:
+def role_warnings(image: np.ndarray | None = None, supervoxels: np.ndarray | None = None) -> list[str]:
     """Say what speaks against using two volumes as image and supervoxels.
 
     Neighbouring voxels of supervoxels nearly always have the same id, those of an image seldom the same grey
@@ -230,24 +230,24 @@ def doubts_about_roles(image: np.ndarray | None = None, supervoxels: np.ndarray 
 
     Returns
     -------
-    doubts : list of str
+    warnings : list of str
         Sentences for the user; empty when nothing is strange.
     """
-    doubts = []
+    warnings = []
     share = None if supervoxels is None else _share_of_equal_neighbours(supervoxels)
     if share is not None and share < FEW_EQUAL:
-        doubts.append(
+        warnings.append(
             f"the supervoxels look like grey values: {share:.0%} of neighbouring voxels have the same id, "
             "where about 90 % are usual. Are image and supervoxels exchanged?"
         )
     is_whole = image is not None and image.dtype.kind in "ui"
     share = _share_of_equal_neighbours(image) if image is not None and is_whole else None
     if share is not None and share > MANY_EQUAL:
-        doubts.append(
+        warnings.append(
             f"the image looks like labels: {share:.0%} of neighbouring voxels have the same value, where "
             "less than 10 % are usual. Are image and supervoxels exchanged?"
         )
-    return doubts
+    return warnings
 
 
 def _share_of_equal_neighbours(array: np.ndarray) -> float | None:

@@ -12,7 +12,7 @@ from napari_celis.core.errors import LabelsError, ShapeMismatchError
 from napari_celis.core.volume import as_labels, require_same_shape
 from napari_celis.evaluation.kernels import contingency as kernels
 
-FIRST_SLOTS = 1 << 12
+FIRST_BUCKETS = 1 << 12
 CHUNK_VOXELS = 1 << 17
 # Any: the stubs of numpy misspell the flag "contig".
 PIECE_FLAGS: Any = ["readonly", "contig", "aligned"]
@@ -144,16 +144,16 @@ def contingency_table(
 
 def _count_pairs(segmentation: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """List the pairs that occur, in no particular order: segment ids, truth ids, voxels."""
-    slots = np.zeros((FIRST_SLOTS, 3), dtype=np.uint64)
+    buckets = np.zeros((FIRST_BUCKETS, 3), dtype=np.uint64)
     n_used = 0
     for segments, truths in _chunks(segmentation, truth):
         position = 0
         while True:
-            position, n_used = kernels.add_pairs(segments, truths, position, n_used, slots)
+            position, n_used = kernels.add_pairs(segments, truths, position, n_used, buckets)
             if position == len(segments):
                 break
-            slots = _enlarged(slots)
-    rows = slots[slots[:, 2] > 0]
+            buckets = _enlarged(buckets)
+    rows = buckets[buckets[:, 2] > 0]
     return rows[:, 0], rows[:, 1], rows[:, 2].astype(np.int64)
 
 
@@ -172,10 +172,10 @@ def _chunks(segmentation: np.ndarray, truth: np.ndarray) -> Iterator[tuple[np.nd
         yield from pieces
 
 
-def _enlarged(slots: np.ndarray) -> np.ndarray:
+def _enlarged(buckets: np.ndarray) -> np.ndarray:
     """Move the pairs to a table four times as large."""
-    larger = np.zeros((4 * len(slots), 3), dtype=np.uint64)
-    kernels.move_pairs(slots, larger)
+    larger = np.zeros((4 * len(buckets), 3), dtype=np.uint64)
+    kernels.move_pairs(buckets, larger)
     return larger
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.decisions import Candidates, list_candidates
-from napari_celis.core.doubt import doubt_order
+from napari_celis.core.uncertainty import uncertainty_order
 from napari_celis.gui.engine import Engine
 from napari_celis.gui.snapshot import Snapshot
 
@@ -86,4 +86,4 @@ def order_of(agglomerator: Agglomerator, candidates: Candidates, key: QueueKey) 
     """List the open actions of a snapshot, the most doubtful first."""
     snapshot, threshold, skipped = key
     late = np.array(skipped, dtype=np.int64)
-    return doubt_order(agglomerator.actions, candidates, snapshot.scores, threshold, late)
+    return uncertainty_order(agglomerator.actions, candidates, snapshot.scores, threshold, late)

@@ -25,7 +25,7 @@ from napari_celis.pipeline.choice import Atoms, Choice
 from napari_celis.pipeline.recipe import Inputs
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel, PolicyName
+    from napari_celis.models.model_file import CelisModel, PolicyName
 
 ROLES = ("image", "supervoxels", "truth")
 """What is chosen among layers with three axes."""

@@ -202,7 +202,7 @@ class DataTab(QWidget):
                 choice.affinities.check()
         except CelisError:
             return None
-        return choice if choice.places else None
+        return choice if choice.extents else None
 
     def _show_model(self) -> None:
         model = self._workspace.model

@@ -22,7 +22,7 @@ from napari_celis.core.journal import Step
 from napari_celis.core.supervoxels import Supervoxels
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.model_file import CelisModel
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from napari_celis.pipeline.choice import Atoms, Choice
 from napari_celis.pipeline.recipe import prepare_inputs, read_atoms
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.model_file import CelisModel
 
 RECOUNT_MS = 500
 """Time after the last edit of a layer until supervoxels are counted again."""
@@ -63,7 +63,7 @@ class PreparedData(ChosenData):
 
         def load(report: Report) -> CelisModel:
             report("loading the model", 0.0)
-            from napari_celis.models.checkpoint import load_model
+            from napari_celis.models.model_file import load_model
 
             return load_model(path)
 

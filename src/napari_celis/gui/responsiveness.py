@@ -25,7 +25,7 @@ from napari_celis.gui.snapshot import take_snapshot
 if TYPE_CHECKING:
     from napari_celis.gui.panel import CelisPanel
     from napari_celis.gui.snapshot import Snapshot
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.model_file import CelisModel
 
 WINDOW = (1600, 1000)
 VOXEL_NM = (10.0, 10.0, 10.0)
@@ -89,7 +89,7 @@ def _random_model() -> CelisModel:
     """Make a model of random networks that costs what a trained one does."""
     from napari_celis.models.affinity import build_affinity_net
     from napari_celis.models.affinity_base import AffinitySettings
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.model_file import CelisModel
 
     specs = preset_specs("fast")
     return CelisModel(

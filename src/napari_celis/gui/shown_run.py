@@ -23,7 +23,7 @@ from napari_celis.gui.snapshot import Snapshot
 from napari_celis.pipeline.choice import Choice
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import PolicyName
+    from napari_celis.models.model_file import PolicyName
 
 
 class ShownRun(PreparedData):

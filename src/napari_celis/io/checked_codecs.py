@@ -1,19 +1,22 @@
-"""The codecs of Zarr arrays, which look at a chunk before they unpack it and stop where it should end."""
+"""Codecs of Zarr arrays that check a chunk before they unpack it, and stop where it should end.
+
+Written by hand: zarr and numcodecs trust the sizes that a chunk states, so a damaged or hostile one crashes
+the process or fills the memory. Only arrays that went through `guarded` decode with these codecs. Nothing is
+registered, so arrays of other libraries in the same process keep theirs.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import zarr
 from numcodecs import bz2, gzip, lz4, lzma, zlib, zstd  # type: ignore[import-untyped]
-from numcodecs import register_codec as register_version_2
 from numcodecs.blosc import Blosc  # type: ignore[import-untyped]
 from numcodecs.compat import ensure_bytes, ndarray_copy  # type: ignore[import-untyped]
-from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
-from zarr.registry import register_codec as register_version_3
+from zarr.codecs import BloscCodec, GzipCodec, ShardingCodec, ZstdCodec
 
 from napari_celis.core.volume import count_voxels
 from napari_celis.io import unpacking
@@ -34,15 +37,13 @@ def largest_content(n_voxels: int) -> int:
 
 
 class _Bounded:
-    """Of a codec of Zarr version 2: it knows its limit when `set_limits` has told it."""
+    """Part of a codec of Zarr version 2; `guarded` sets its limit."""
 
-    limit: int | None = None
+    limit: int
     unpack: Callable[[bytes, int], bytes]
 
     def decode(self, buf: Any, out: Any = None) -> Any:
         """Unpack as far as the limit."""
-        if self.limit is None:
-            return super().decode(buf, out)  # type: ignore[misc]
         return ndarray_copy(type(self).unpack(ensure_bytes(buf), self.limit), out)
 
 
@@ -79,19 +80,18 @@ class BoundedZstd(_Bounded, zstd.Zstd):  # type: ignore[misc]
 class BoundedLz4(lz4.LZ4):  # type: ignore[misc]
     """LZ4, which states its size."""
 
-    limit: int | None = None
+    limit: int
 
     def decode(self, buf: Any, out: Any = None) -> Any:
         """Check, then decode."""
-        if self.limit is not None:
-            unpacking.require_lz4(ensure_bytes(buf), self.limit)
+        unpacking.require_lz4(ensure_bytes(buf), self.limit)
         return super().decode(buf, out)
 
 
 class CheckedBlosc(Blosc):  # type: ignore[misc]
     """Blosc, which states its sizes."""
 
-    limit: int | None = None
+    limit: int
 
     def decode(self, buf: Any, out: Any = None) -> Any:
         """Check, then decode."""
@@ -131,36 +131,53 @@ class BoundedZstdCodec(ZstdCodec):
         return _unpack(unpacking.unpack_zstd, chunk_bytes, chunk_spec)
 
 
-VERSION_2 = (CheckedBlosc, BoundedBz2, BoundedGzip, BoundedLz4, BoundedLzma, BoundedZlib, BoundedZstd)
-VERSION_3 = {"blosc": CheckedBloscCodec, "gzip": BoundedGzipCodec, "zstd": BoundedZstdCodec}
+VERSION_2 = {
+    codec.codec_id: codec
+    for codec in (CheckedBlosc, BoundedBz2, BoundedGzip, BoundedLz4, BoundedLzma, BoundedZlib, BoundedZstd)
+}
+VERSION_3: dict[type, type[CheckedBloscCodec | BoundedGzipCodec | BoundedZstdCodec]] = {
+    BloscCodec: CheckedBloscCodec,
+    GzipCodec: BoundedGzipCodec,
+    ZstdCodec: BoundedZstdCodec,
+}
 
 
-def checking() -> AbstractContextManager[Any]:
-    """Make arrays that are opened meanwhile decode with these codecs."""
-    context: AbstractContextManager[Any] = zarr.config.set(
-        {f"codecs.{name}": f"{__name__}.{codec.__name__}" for name, codec in VERSION_3.items()}
-    )
-    return context
-
-
-def set_limits(array: Any) -> None:
-    """Tell the codecs of an open array how much a chunk may hold, where they cannot see it themselves."""
-    limit = largest_content(count_voxels(getattr(array, "shards", None) or array.chunks))
-    for codec in _version_2_codecs(array.metadata):
-        codec.limit = limit
-
-
-def _version_2_codecs(metadata: Any) -> Iterator[Any]:
-    """Find codecs of version 2, also where an array of version 3 uses them."""
+def guarded(array: zarr.Array[Any]) -> zarr.Array[Any]:
+    """Return an array that reads the same chunks and decodes them with the codecs of this file."""
+    metadata: Any = array.metadata
     if metadata.zarr_format == 2:
-        yield from (codec for codec in (metadata.compressor, *(metadata.filters or ())) if codec is not None)
-        return
-    waiting = list(metadata.codecs)
-    while waiting:
-        codec = waiting.pop()
-        waiting += [*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ())]
-        if hasattr(codec, "codec_config"):
-            yield codec._codec
+        limit = largest_content(count_voxels(array.chunks))
+        filters = metadata.filters and [_of_version_2(codec, limit) for codec in metadata.filters]
+        own = replace(metadata, compressor=_of_version_2(metadata.compressor, limit), filters=filters)
+    else:
+        limit = largest_content(count_voxels(array.shards or array.chunks))
+        own = replace(metadata, codecs=[_of_version_3(codec, limit) for codec in metadata.codecs])
+    return zarr.Array(zarr.AsyncArray(own, array.store_path, array.config))
+
+
+def _of_version_2(codec: Any, limit: int) -> Any:
+    """Return our codec in place of one of Zarr version 2; others, and none, stay as they are."""
+    checked = None if codec is None else VERSION_2.get(codec.codec_id)
+    if checked is None:
+        return codec
+    own = checked.from_config({key: value for key, value in codec.get_config().items() if key != "id"})
+    own.limit = limit
+    return own
+
+
+def _of_version_3(codec: Any, limit: int) -> Any:
+    """Return our codec in place of one of Zarr version 3, also inside shards."""
+    if isinstance(codec, ShardingCodec):
+        inner, index = (
+            [_of_version_3(part, limit) for part in parts] for parts in (codec.codecs, codec.index_codecs)
+        )
+        return replace(codec, codecs=tuple(inner), index_codecs=tuple(index))
+    if hasattr(codec, "codec_config"):
+        # A codec of version 2 in an array of version 3: it makes the real one when it is first asked.
+        codec.__dict__["_codec"] = _of_version_2(codec._codec, limit)
+        return codec
+    checked = VERSION_3.get(type(codec))
+    return codec if checked is None else checked.from_dict(codec.to_dict())
 
 
 def _limit(chunk_spec: ArraySpec) -> int:
@@ -170,10 +187,3 @@ def _limit(chunk_spec: ArraySpec) -> int:
 def _unpack(function: Callable[[bytes, int], bytes], chunk_bytes: Buffer, chunk_spec: ArraySpec) -> Buffer:
     """Unpack a chunk of version 3."""
     return chunk_spec.prototype.buffer.from_bytes(function(chunk_bytes.to_bytes(), _limit(chunk_spec)))
-
-
-# Version 2 looks codecs up in one table for the whole process; without a limit ours do what the others do.
-for _codec in VERSION_2:
-    register_version_2(_codec)
-for _name, _checked in VERSION_3.items():
-    register_version_3(_name, _checked)

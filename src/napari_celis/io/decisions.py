@@ -22,7 +22,7 @@ LIST_SUFFIXES = (".csv", ".json")
 
 
 @dataclass(frozen=True)
-class Merge:
+class MergeRecord:
     """One merge that stands."""
 
     u_id: int
@@ -33,7 +33,7 @@ class Merge:
     kind: StepKind
 
 
-def standing_merges(steps: Iterable[Step], taken: np.ndarray) -> list[Merge]:
+def standing_merges(steps: Iterable[Step], taken: np.ndarray) -> list[MergeRecord]:
     """Pick the merges that no later cut took out, oldest first.
 
     Parameters
@@ -45,20 +45,20 @@ def standing_merges(steps: Iterable[Step], taken: np.ndarray) -> list[Merge]:
 
     Returns
     -------
-    merges : list of Merge
+    merges : list of MergeRecord
         Given as `merges` to a new `Agglomerator`, their pairs make the same segmentation again.
     """
     latest = {step.action_index: step for step in steps if step.kind in MERGE_KINDS}
     standing = sorted((step for row, step in latest.items() if taken[row]), key=lambda step: step.index)
-    return [Merge(step.u_id, step.v_id, step.score, step.kind) for step in standing]
+    return [MergeRecord(step.u_id, step.v_id, step.score, step.kind) for step in standing]
 
 
-def write_merge_list(merges: Sequence[Merge], path: Path) -> Path:
+def write_merge_list(merges: Sequence[MergeRecord], path: Path) -> Path:
     """Write merges in order, as a table (.csv) or as a list of objects (.json).
 
     Parameters
     ----------
-    merges : sequence of Merge
+    merges : sequence of MergeRecord
         From `standing_merges`.
     path : Path
         Replaced only when everything has been written.
@@ -71,18 +71,18 @@ def write_merge_list(merges: Sequence[Merge], path: Path) -> Path:
             json.dump(rows, file, indent=1)
             file.write("\n")
         else:
-            table = csv.DictWriter(file, [field.name for field in fields(Merge)], lineterminator="\n")
+            table = csv.DictWriter(file, [field.name for field in fields(MergeRecord)], lineterminator="\n")
             table.writeheader()
             table.writerows(rows)
     return path
 
 
-def read_merge_list(path: Path) -> list[Merge]:
+def read_merge_list(path: Path) -> list[MergeRecord]:
     """Read what `write_merge_list` wrote."""
     with reading(str(path)), path.open(newline="", encoding="utf-8") as file:
         rows = json.load(file) if path.suffix.lower() == ".json" else csv.DictReader(file)
         return [
-            Merge(int(row["u_id"]), int(row["v_id"]), float(row["score"]), _known_kind(row["kind"]))
+            MergeRecord(int(row["u_id"]), int(row["v_id"]), float(row["score"]), _known_kind(row["kind"]))
             for row in rows
         ]
 

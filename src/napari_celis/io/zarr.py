@@ -11,8 +11,8 @@ import zarr
 
 from napari_celis.core.errors import CelisError, MissingDatasetError
 from napari_celis.core.volume import Volume
-from napari_celis.io import checked_codecs
 from napari_celis.io.catalog import DatasetInfo, choose_dataset, display_name, make_volume, require_level
+from napari_celis.io.checked_codecs import guarded
 from napari_celis.io.confined_store import ConfinedStore
 from napari_celis.io.confinement import require_inside
 from napari_celis.io.failures import reading
@@ -138,12 +138,10 @@ def open_array(node: Node, root: Path | None = None) -> Any:
     root : Path, optional
         The volume that it belongs to, which no link may lead out of; its own folder by default.
     """
-    with checked_codecs.checking(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         store = ConfinedStore(node.path, root)
-        array = zarr.open_array(store=store, mode="r", zarr_format=node.zarr_format)
-        checked_codecs.set_limits(array)
-        return array
+        return guarded(zarr.open_array(store=store, mode="r", zarr_format=node.zarr_format))
 
 
 def _plain_geometry(node: Node, name: str) -> Geometry:

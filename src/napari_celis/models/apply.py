@@ -12,12 +12,12 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.parallel import Pool
 from napari_celis.core.regions import tile
 from napari_celis.core.seeded_watershed import seeded_watershed
-from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
-from napari_celis.models.inference import predict_turned
+from napari_celis.models.inference import predict_averaged
 from napari_celis.models.intensity import in_known_range
+from napari_celis.models.model_file import CelisModel
 
 
 def affinities_of(
@@ -35,7 +35,7 @@ def affinities_of(
     """
     net = model.affinity.to(device or choose_device())
     image = in_known_range(image, net.settings.intensity, say)
-    return predict_turned(net, image, model.turns, progress=progress)
+    return predict_averaged(net, image, model.n_symmetries, progress=progress)
 
 
 def supervoxels_of(model: CelisModel, affinities: np.ndarray, voxel_size_nm: Sequence[float]) -> np.ndarray:

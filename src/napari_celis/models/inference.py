@@ -11,7 +11,7 @@ import torch
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError
-from napari_celis.core.turns import choose_turns
+from napari_celis.core.symmetry import choose_symmetries
 from napari_celis.core.volume import ArrayLike3D, require_three_axes, require_voxels
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.device import explained_memory
@@ -117,8 +117,8 @@ def predict_affinities(
     return result
 
 
-def predict_turned(
-    net: AffinityNet, image: np.ndarray, n_turns: int, *, progress: Progress | None = None
+def predict_averaged(
+    net: AffinityNet, image: np.ndarray, n_symmetries: int, *, progress: Progress | None = None
 ) -> np.ndarray:
     """Average the affinities that a network finds when the image is turned and mirrored.
 
@@ -128,7 +128,7 @@ def predict_turned(
         On the device that is to do the work.
     image : ndarray, shape (Z, Y, X)
         Grey values as in the file.
-    n_turns : int
+    n_symmetries : int
         How many symmetries of its voxels, the image as it is among them; always the same ones.
     progress : callable, optional
         Called as `progress(done, total)`, in thousandths; an exception it raises ends the work.
@@ -137,16 +137,18 @@ def predict_turned(
     -------
     affinities : ndarray of float32, shape (3, Z, Y, X)
     """
-    turns = choose_turns(net.settings.voxel_size_nm, n_turns, np.random.default_rng(0))
+    symmetries = choose_symmetries(net.settings.voxel_size_nm, n_symmetries, np.random.default_rng(0))
     affinities = np.zeros((3, *image.shape), dtype=np.float32)
-    for place, turn in enumerate(turns):
+    for index, symmetry in enumerate(symmetries):
 
-        def report(done: int, total: int, place: int = place) -> None:
+        def report(done: int, total: int, index: int = index) -> None:
             if progress is not None:
-                progress(round(1000 * (place + done / total) / len(turns)), 1000)
+                progress(round(1000 * (index + done / total) / len(symmetries)), 1000)
 
-        affinities += turn.undo_affinities(predict_affinities(net, turn.apply(image), progress=report))
-    affinities /= len(turns)
+        affinities += symmetry.undo_affinities(
+            predict_affinities(net, symmetry.apply(image), progress=report)
+        )
+    affinities /= len(symmetries)
     return affinities
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from napari_celis.core.errors import ModelError
 from napari_celis.models.trees import FlatForest
 
-DOUBT = 0.01
+LEAST_UNCERTAINTY = 0.01
 """Share of doubt that is left where all trees agree: a forest of few examples is too sure of itself."""
 SUM_SHARE = 0.5
 """What the sum counts in the score; the rest is the forest."""
@@ -55,7 +55,7 @@ class PolicyClassifier:
 
     def contact_odds(self, contacts: np.ndarray) -> np.ndarray:
         """Return what the forest says: log-odds that a merge across each contact is wrong, float64 (m,)."""
-        wrong = np.clip(self.forest.probabilities(contacts), DOUBT, 1 - DOUBT)
+        wrong = np.clip(self.forest.probabilities(contacts), LEAST_UNCERTAINTY, 1 - LEAST_UNCERTAINTY)
         odds: np.ndarray = np.log(wrong / (1 - wrong))
         return odds
 

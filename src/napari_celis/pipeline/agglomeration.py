@@ -16,7 +16,7 @@ from napari_celis.core.recorded import RecordedHistory
 from napari_celis.core.scores import KeptScores
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.models.apply import energy_of
-from napari_celis.models.checkpoint import CelisModel, PolicyName
+from napari_celis.models.model_file import CelisModel, PolicyName
 
 
 def agglomerator_of(

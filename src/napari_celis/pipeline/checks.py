@@ -19,11 +19,11 @@ from napari_celis.core.volume import (
 from napari_celis.core.watershed import AffinitiesError, require_probabilities
 from napari_celis.io.affinity_channels import require_channels
 from napari_celis.io.memory import require_memory
-from napari_celis.pipeline.choice import UNKNOWN_SIZE, Atoms, Choice, Place
+from napari_celis.pipeline.choice import UNKNOWN_SIZE, Atoms, Choice, Extent
 from napari_celis.pipeline.memory import bytes_needed, scoring_bytes
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel, PolicyName
+    from napari_celis.models.model_file import CelisModel, PolicyName
 
 MOVED = (
     "Open the matching level or crop, or correct one of them: in the window scale and translation of its "
@@ -79,14 +79,14 @@ def check_volumes(choice: Choice) -> None:
             require_label_type(volume.dtype, name)
     if choice.affinities is not None:
         replace(choice.affinities, name=called("affinities", choice.affinities.name)).check()
-    _require_same_place(choice.places)
+    _require_same_extent(choice.extents)
 
 
 def require_room(choice: Choice) -> None:
     """Refuse a volume that does not fit into memory; without a model, one whose supervoxels do not."""
-    place = next(iter(choice.places.values()))
+    extent = next(iter(choice.extents.values()))
     require_memory(
-        bytes_needed(choice), f"“{place.name}” ({format_shape(place.shape)} voxels)", "Agglomerating"
+        bytes_needed(choice), f"“{extent.name}” ({format_shape(extent.shape)} voxels)", "Agglomerating"
     )
 
 
@@ -96,21 +96,21 @@ def require_room_for_scores(choice: Choice, atoms: Atoms) -> None:
     require_memory(needed, f"{atoms.n_actions:,} contacts of supervoxels", "Scoring")
 
 
-def _require_same_place(places: dict[str, Place]) -> None:
+def _require_same_extent(extents: dict[str, Extent]) -> None:
     """Refuse volumes of other shapes; and of other voxel sizes or positions, where they say any."""
     for key, what, written, way_out in (
         ("shape", "the shape", format_shape, "Crop one of them, or open both at the same level and offset."),
         ("voxel_size_nm", "voxels of", _nm, MOVED),
         ("offset_nm", "the position", _nm, MOVED),
     ):
-        known = {role: place for role, place in places.items() if getattr(place, key) is not None}
-        for role, place in list(known.items())[1:]:
+        known = {role: extent for role, extent in extents.items() if getattr(extent, key) is not None}
+        for role, extent in list(known.items())[1:]:
             first_role, first = next(iter(known.items()))
-            own, other = getattr(place, key), getattr(first, key)
+            own, other = getattr(extent, key), getattr(first, key)
             if not np.allclose(own, other, rtol=1e-3, atol=1e-6):
                 that = called(first_role, first.name).removeprefix("The")
                 raise ShapeMismatchError(
-                    f"{called(role, place.name)} has {what} {written(own)}, but the{that} has {what} "
+                    f"{called(role, extent.name)} has {what} {written(own)}, but the{that} has {what} "
                     f"{written(other)}. {way_out}"
                 )
 

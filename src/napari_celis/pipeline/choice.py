@@ -13,7 +13,7 @@ from napari_celis.core.volume import Triple, Volume
 from napari_celis.io.affinity_channels import AffinityVolume
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel, PolicyName
+    from napari_celis.models.model_file import CelisModel, PolicyName
 
 UNKNOWN_SIZE, UNKNOWN_OFFSET = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 """What a volume has whose file says nothing about either."""
@@ -32,7 +32,7 @@ class Atoms:
         return len(self.actions)
 
 
-class Place(NamedTuple):
+class Extent(NamedTuple):
     """Where a volume lies, as far as it says."""
 
     name: str
@@ -91,40 +91,40 @@ class Choice:
         return {role: volume for role, volume in roles.items() if volume is not None}
 
     @property
-    def places(self) -> dict[str, Place]:
+    def extents(self) -> dict[str, Extent]:
         """Where everything lies that was chosen, by role."""
         given = self.affinities
-        places = {
-            "image": _place_of(self.image),
+        extents = {
+            "image": _extent_of(self.image),
             "affinities": None
             if given is None
-            else Place(given.name, given.shape, given.voxel_size_nm, given.offset_nm),
-            "supervoxels": _place_of(self.supervoxels),
-            "truth": _place_of(self.truth),
+            else Extent(given.name, given.shape, given.voxel_size_nm, given.offset_nm),
+            "supervoxels": _extent_of(self.supervoxels),
+            "truth": _extent_of(self.truth),
         }
-        return {role: place for role, place in places.items() if place is not None}
+        return {role: extent for role, extent in extents.items() if extent is not None}
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Voxels along z, y, x."""
-        return next(iter(self.places.values())).shape
+        return next(iter(self.extents.values())).shape
 
     @property
     def voxel_size_nm(self) -> Triple:
         """Edge lengths of one voxel, from the first volume that says so."""
-        return next((one.voxel_size_nm for one in self.places.values() if one.voxel_size_nm), UNKNOWN_SIZE)
+        return next((one.voxel_size_nm for one in self.extents.values() if one.voxel_size_nm), UNKNOWN_SIZE)
 
     @property
     def offset_nm(self) -> Triple:
         """Position of the first voxel, from the first volume that says so."""
-        return next((one.offset_nm for one in self.places.values() if one.offset_nm), UNKNOWN_OFFSET)
+        return next((one.offset_nm for one in self.extents.values() if one.offset_nm), UNKNOWN_OFFSET)
 
 
-def _place_of(volume: Volume | None) -> Place | None:
+def _extent_of(volume: Volume | None) -> Extent | None:
     """Describe a volume; the defaults of files that say nothing are no statement."""
     if volume is None:
         return None
     size, offset = tuple(volume.voxel_size_nm), tuple(volume.offset_nm)
     if (size, offset) == (UNKNOWN_SIZE, UNKNOWN_OFFSET):
-        return Place(volume.name, volume.shape, None, None)
-    return Place(volume.name, volume.shape, volume.voxel_size_nm, volume.offset_nm)
+        return Extent(volume.name, volume.shape, None, None)
+    return Extent(volume.name, volume.shape, volume.voxel_size_nm, volume.offset_nm)

@@ -16,7 +16,7 @@ from napari_celis.core.volume import count_voxels
 from napari_celis.pipeline.choice import Choice
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import CelisModel
+    from napari_celis.models.model_file import CelisModel
 
 FIXED = 60e6
 """Compiled loops, threads, and what else does not depend on the volume."""

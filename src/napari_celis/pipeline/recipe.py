@@ -14,7 +14,7 @@ from napari_celis.core.kernels import adjacency, changes, seeded
 from napari_celis.core.recorded import RecordedHistory
 from napari_celis.core.scores import KeptScores
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.core.volume import Volume, doubts_about_roles
+from napari_celis.core.volume import Volume, role_warnings
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.overlaps import Overlaps, overlaps_of
 from napari_celis.io.volumes import read_image, read_labels
@@ -29,7 +29,7 @@ from napari_celis.pipeline.choice import Atoms, Choice
 from napari_celis.pipeline.stages import Report, Say, silent, stage
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import PolicyName
+    from napari_celis.models.model_file import PolicyName
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None =
     affinities = _affinities(choice, report, say)
     if choice.supervoxels is not None:
         atoms = choice.atoms or read_atoms(choice.supervoxels, report)
-        _remark(doubts_about_roles(supervoxels=atoms.supervoxels.dense), say)
+        _remark(role_warnings(supervoxels=atoms.supervoxels.dense), say)
         return Inputs(affinities, atoms, None)
     report(stage("watershed", seeded), 0.0)
     made = _make_supervoxels(choice, affinities)
@@ -147,7 +147,7 @@ def _affinities(choice: Choice, report: Report, say: Say | None) -> np.ndarray:
     assert choice.image is not None
     report("reading image", 0.0)
     image = read_image(_named("image", choice.image))
-    _remark(doubts_about_roles(image), say)
+    _remark(role_warnings(image), say)
     report("affinities", 0.0)
     return apply.affinities_of(
         choice.known_model, image, progress=lambda done, total: report("affinities", done / total), say=say
@@ -161,11 +161,11 @@ def _make_supervoxels(choice: Choice, affinities: np.ndarray) -> np.ndarray:
     return apply.supervoxels_of(choice.known_model, affinities, choice.voxel_size_nm)
 
 
-def _remark(doubts: list[str], say: Say | None) -> None:
+def _remark(warnings: list[str], say: Say | None) -> None:
     """Say what is strange about a volume."""
     if say is not None:
-        for doubt in doubts:
-            say(f"Remark: {doubt}")
+        for warning in warnings:
+            say(f"Remark: {warning}")
 
 
 def _overlaps(supervoxels: Supervoxels, truth: Volume) -> Overlaps:

@@ -22,7 +22,7 @@ from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.recipe import Inputs
 
 if TYPE_CHECKING:
-    from napari_celis.models.checkpoint import PolicyName
+    from napari_celis.models.model_file import PolicyName
 
 MODEL = "model"
 """What `relocate` calls the model."""
@@ -121,7 +121,7 @@ def open_data(
     SessionError
         Naming everything that is not where it was.
     """
-    from napari_celis.models.checkpoint import load_model
+    from napari_celis.models.model_file import load_model
 
     relocate = dict(relocate or {})
     known = {volume.role for volume in head.volumes} | {MODEL}

@@ -20,7 +20,7 @@ VESICLE_SPACING_NM = 46
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Tissue:
     """Everything the microscope looks at."""
 
     labels: np.ndarray
@@ -42,9 +42,9 @@ class Scene:
         return depth
 
 
-def add_mitochondria(grey: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
+def add_mitochondria(grey: np.ndarray, tissue: Tissue, rng: np.random.Generator) -> None:
     """Draw dark bodies with a darker rim and pale folds along the thick strands."""
-    skeletons = scene.skeletons
+    skeletons = tissue.skeletons
     picked: list[np.ndarray] = []
     radii: list[np.ndarray] = []
     shifts: list[np.ndarray] = []
@@ -56,9 +56,9 @@ def add_mitochondria(grey: np.ndarray, scene: Scene, rng: np.random.Generator) -
         return
     balls = np.concatenate(picked)
     points = skeletons.points_nm[balls] + np.concatenate(shifts)
-    depth = scene.depth(points, np.rint(np.concatenate(radii)).astype(np.int64), skeletons.owners[balls])
+    depth = tissue.depth(points, np.rint(np.concatenate(radii)).astype(np.int64), skeletons.owners[balls])
     inside = depth < FULL
-    folds = np.abs(smooth_noise(scene.grid, rng, 18.0, 64))[inside] < 20
+    folds = np.abs(smooth_noise(tissue.grid, rng, 18.0, 64))[inside] < 20
     rim = depth[inside] > 190
     matrix = MITOCHONDRION_GREY + np.where(folds & ~rim, 18 * GREY, 0) - np.where(rim, 5 * GREY, 0)
     grey[inside] = matrix + (grey[inside] - 155 * GREY) // 5
@@ -78,9 +78,9 @@ def _thick_runs(skeletons: Skeletons, rng: np.random.Generator) -> Iterator[np.n
             at += len(run) + int(rng.integers(8, 45))
 
 
-def add_vesicles(grey: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
+def add_vesicles(grey: np.ndarray, tissue: Tissue, rng: np.random.Generator) -> None:
     """Draw clusters of small rings in the swellings, and a few large pale ones."""
-    skeletons = scene.skeletons
+    skeletons = tissue.skeletons
     swollen = np.flatnonzero(skeletons.radii_nm >= 70)
     centres = swollen[rng.random(len(swollen)) < 0.1]
     steps = np.arange(-3, 4) * VESICLE_SPACING_NM
@@ -92,11 +92,11 @@ def add_vesicles(grey: np.ndarray, scene: Scene, rng: np.random.Generator) -> No
     near = (offsets**2).sum(axis=1) < (0.9 * skeletons.radii_nm[owner]) ** 2
     near &= rng.random(len(near)) < 0.75
     points, who = skeletons.points_nm[owner[near]] + offsets[near], skeletons.owners[owner[near]]
-    _draw_rings(grey, scene.depth(points, rng.integers(19, 26, size=len(points)), who), -60, 10)
+    _draw_rings(grey, tissue.depth(points, rng.integers(19, 26, size=len(points)), who), -60, 10)
     large = swollen[rng.random(len(swollen)) < 0.015]
     radii = rng.integers(35, 60, size=len(large))
     points = skeletons.points_nm[large] + rng.integers(-40, 41, size=(len(large), 3))
-    _draw_rings(grey, scene.depth(points, radii, skeletons.owners[large]), -45, 22)
+    _draw_rings(grey, tissue.depth(points, radii, skeletons.owners[large]), -45, 22)
 
 
 def _draw_rings(grey: np.ndarray, depth: np.ndarray, rim: int, core: int) -> None:
@@ -105,11 +105,11 @@ def _draw_rings(grey: np.ndarray, depth: np.ndarray, rim: int, core: int) -> Non
     grey[inside] += np.where(depth[inside] > 80, rim * GREY, core * GREY)
 
 
-def add_densities(grey: np.ndarray, scene: Scene, rng: np.random.Generator, per_um3: float) -> None:
+def add_densities(grey: np.ndarray, tissue: Tissue, rng: np.random.Generator, per_um3: float) -> None:
     """Darken round patches on some contacts, as synapses do."""
-    z, y, x = np.nonzero(scene.darkness >= FULL - FULL // 8)
-    grid = scene.grid
-    volume_um3 = scene.labels.size * float(np.prod(grid.voxel_size_nm)) * 1e-9
+    z, y, x = np.nonzero(tissue.darkness >= FULL - FULL // 8)
+    grid = tissue.grid
+    volume_um3 = tissue.labels.size * float(np.prod(grid.voxel_size_nm)) * 1e-9
     if not len(z):
         return
     picks = rng.integers(len(z), size=round(per_um3 * volume_um3))

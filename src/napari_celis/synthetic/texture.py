@@ -9,7 +9,7 @@ from napari_celis.synthetic.fields import blur, peak_of_pair, smooth_noise
 from napari_celis.synthetic.organelles import (
     FULL,
     GREY,
-    Scene,
+    Tissue,
     add_densities,
     add_mitochondria,
     add_vesicles,
@@ -59,14 +59,14 @@ def photograph(
     image : ndarray of uint8, shape (Z, Y, X)
     """
     darkness = membrane_darkness(labels, grid)
-    scene = Scene(labels, owners, darkness, skeletons, grid)
+    tissue = Tissue(labels, owners, darkness, skeletons, grid)
     grey = rng.integers(*CYTOPLASM_GREYS, size=len(owners), dtype=np.int32)[labels]
     grey += smooth_noise(grid, rng, 11.0, 9.0 * GREY)
     grey += smooth_noise(grid, rng, 35.0, 7.0 * GREY)
-    add_vesicles(grey, scene, rng)
-    add_mitochondria(grey, scene, rng)
+    add_vesicles(grey, tissue, rng)
+    add_mitochondria(grey, tissue, rng)
     grey += (MEMBRANE_GREY - grey) * fade_gaps(darkness, grid, rng, gap_share) // FULL
-    add_densities(grey, scene, rng, per_um3=6.0)
+    add_densities(grey, tissue, rng, per_um3=6.0)
     finest = min(grid.voxel_size_nm)
     grey = blur(grey, [blur_voxels * finest / size for size in grid.voxel_size_nm])
     grey += smooth_noise(grid, rng, 0.4 * finest, noise_grey * GREY)

@@ -11,9 +11,9 @@ import numpy as np
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import TrainingError
-from napari_celis.core.turns import Turn
+from napari_celis.core.symmetry import Symmetry
 from napari_celis.core.volume import format_shape
-from napari_celis.training.augmentation import Augmentation, draw_turn, vary_intensity
+from napari_celis.training.augmentation import Augmentation, draw_symmetry, vary_intensity
 
 UNKNOWN = 0
 OUTSIDE = -1
@@ -199,19 +199,19 @@ class PatchSampler:
 
     def _draw_anywhere(self, rng: np.random.Generator) -> Patch:
         """Draw a patch; targets are made after the symmetry, so they point to the right neighbours."""
-        turn = draw_turn(rng, self.augmentation, self.voxel_size_nm)
-        size, context = turn.source(self.output_zyx), turn.source(self.context_zyx)
+        symmetry = draw_symmetry(rng, self.augmentation, self.voxel_size_nm)
+        size, context = symmetry.source(self.output_zyx), symmetry.source(self.context_zyx)
         spare = [n - s - 2 * c + 1 for n, s, c in zip(self.image.shape, size, context, strict=True)]
         if min(spare) < 1:
-            turn = Turn(mirrored=turn.mirrored)
+            symmetry = Symmetry(mirrored=symmetry.mirrored)
             size, context = self.output_zyx, self.context_zyx
             spare = [n - s - 2 * c + 1 for n, s, c in zip(self.image.shape, size, context, strict=True)]
         low = [int(rng.integers(n)) + c for n, c in zip(spare, context, strict=True)]
         image = _window(self.image, low, size, context)
-        reach = turn.source(self._reach())
-        labels = turn.apply(_window(self.labels, low, size, reach))
+        reach = symmetry.source(self._reach())
+        labels = symmetry.apply(_window(self.labels, low, size, reach))
         targets, known = affinity_targets(labels, self.offsets, self._reach())
-        return Patch(vary_intensity(turn.apply(image), rng, self.augmentation), targets, known)
+        return Patch(vary_intensity(symmetry.apply(image), rng, self.augmentation), targets, known)
 
     def _reach(self) -> IntTriple:
         """Return how far neighbours lie, per axis."""

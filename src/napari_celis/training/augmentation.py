@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
-from napari_celis.core.turns import Turn, all_turns
+from napari_celis.core.symmetry import Symmetry, all_symmetries
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,11 @@ class Augmentation:
     """Probability that one section of a patch is out of focus; for serial sections."""
 
 
-def draw_turn(rng: np.random.Generator, augmentation: Augmentation, voxel_size_nm: Sequence[float]) -> Turn:
+def draw_symmetry(
+    rng: np.random.Generator, augmentation: Augmentation, voxel_size_nm: Sequence[float]
+) -> Symmetry:
     """Choose one of the symmetries that the settings allow, all equally likely."""
-    choices = all_turns(voxel_size_nm, exchange=augmentation.transposes, mirror=augmentation.flips)
+    choices = all_symmetries(voxel_size_nm, exchange=augmentation.transposes, mirror=augmentation.flips)
     return choices[int(rng.integers(len(choices)))]
 
 

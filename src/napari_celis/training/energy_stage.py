@@ -14,11 +14,11 @@ from napari_celis.core.parallel import Pool
 from napari_celis.core.presets import Preset
 from napari_celis.models.energy import EnergyNetwork, preset_settings
 from napari_celis.models.features import LAYOUT_GRID, CentreFeatures
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.energy import EnergyRecord, EnergyTraining, train_energy
 from napari_celis.training.examples import Examples, join_examples, sample_examples
 from napari_celis.training.folds import Scene
 from napari_celis.training.records import Records, TrainRecord
-from napari_celis.training.workbench import Workbench
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def fit_energies(
     specs: Sequence[DescriptorSpec],
     views: tuple[Sequence[View], Sequence[View]],
     plan: EnergyPlan,
-    bench: Workbench,
+    checkpoint: Checkpoint,
     device: torch.device,
     stage: str = "energy of",
 ) -> Records[Energies]:
@@ -72,7 +72,7 @@ def fit_energies(
         Of the first slab, and of the second.
     plan : EnergyPlan
         Sizes and time.
-    bench : Workbench
+    checkpoint : Checkpoint
         Keeps the networks of each finished spec.
     device : torch.device
         Where to train.
@@ -80,14 +80,14 @@ def fit_energies(
         How the stages are called, before the name of the spec.
     """
     energies = Energies(([], []), [], {})
-    for place, spec in enumerate(specs):
+    for index, spec in enumerate(specs):
         part = f"{stage} {spec.name}"
-        kept = bench.load(part)
+        kept = checkpoint.load(part)
         if kept is None:
             networks, facts = yield from _fit_spec(
-                spec, views, plan, device, part, place / len(specs), len(specs)
+                spec, views, plan, device, part, index / len(specs), len(specs)
             )
-            bench.keep(part, _tensors(networks), facts)
+            checkpoint.keep(part, _tensors(networks), facts)
         else:
             facts = kept[1]
             networks = _networks(plan, spec, kept[0], facts)
@@ -193,8 +193,8 @@ def round_weights(network: EnergyNetwork) -> EnergyNetwork:
 def _tensors(networks: Sequence[EnergyNetwork]) -> dict[str, torch.Tensor]:
     """Name the weights of several networks."""
     return {
-        f"{place}.{name}": tensor
-        for place, network in enumerate(networks)
+        f"{index}.{name}": tensor
+        for index, network in enumerate(networks)
         for name, tensor in network.state_dict().items()
     }
 
@@ -204,9 +204,9 @@ def _networks(
 ) -> list[EnergyNetwork]:
     """Put networks together again."""
     networks = []
-    for place in range(3):
+    for index in range(3):
         network = EnergyNetwork(preset_settings(plan.preset, spec.n_bits, facts["n_features"]))
-        prefix = f"{place}."
+        prefix = f"{index}."
         own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
         network.load_state_dict(own)
         networks.append(network)

@@ -70,11 +70,11 @@ def stream(
     buffers = allocate(table, supervoxels.n, 1)
     nothing_seen = EnergyCache(0, table.tiling.n_centres).arrays
     flat = supervoxels.dense.reshape(-1)
-    place, centre = 0, 0
-    while place < len(regions):
+    index, centre = 0, 0
+    while index < len(regions):
         buffers.counts[:] = 0
-        place, centre = kernels.collect_initial(
-            flat, table.layout, table.offsets, components, regions, kernels.EVERYTHING, place, centre,
+        index, centre = kernels.collect_initial(
+            flat, table.layout, table.offsets, components, regions, kernels.EVERYTHING, index, centre,
             nothing_seen, buffers.rows, buffers.terms, buffers.scratch, buffers.counts,
         )  # fmt: skip
         yield _batch(table, buffers, change)

@@ -16,7 +16,7 @@ from napari_celis.core.parallel import Pool
 from napari_celis.core.regions import RegionTable, fill, tile
 from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.core.turns import Turn
+from napari_celis.core.symmetry import Symmetry
 from napari_celis.evaluation.expert import expert_steps
 from napari_celis.evaluation.overlaps import Overlaps, overlap
 from napari_celis.models.features import CentreFeatures, centre_features, interior_probability
@@ -81,7 +81,7 @@ class Slab:
     @cached_property
     def upright(self) -> Scene:
         """The slab as it is."""
-        return self.turned(Turn())
+        return self.transformed(Symmetry())
 
     @cached_property
     def contacts(self) -> ContactStatistics:
@@ -97,10 +97,10 @@ class Slab:
             for y, x in product(*halves)
         ]
 
-    def turned(self, turn: Turn) -> Scene:
+    def transformed(self, symmetry: Symmetry) -> Scene:
         """The slab in another orientation."""
         interior = interior_probability(self.affinities)
-        return Scene.make(turn.apply(self.labels), turn.apply(self.truth), turn.apply(interior))
+        return Scene.make(symmetry.apply(self.labels), symmetry.apply(self.truth), symmetry.apply(interior))
 
 
 def slab_bounds(n_sections: int, n_slabs: int = 2) -> list[slice]:

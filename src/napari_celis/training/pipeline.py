@@ -19,25 +19,25 @@ from napari_celis import __version__
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.presets import Preset, preset_specs
 from napari_celis.core.seeded_watershed import SeededSettings, seeded_watershed
-from napari_celis.core.turns import choose_turns
+from napari_celis.core.symmetry import choose_symmetries
 from napari_celis.core.volume import Triple, as_labels, as_triple, require_same_shape
 from napari_celis.models.affinity_base import NEIGHBOURS
 from napari_celis.models.affinity_base import Preset as AffinityPreset
-from napari_celis.models.checkpoint import CelisModel
 from napari_celis.models.device import choose_device
 from napari_celis.models.features import LAYOUT_GRID
+from napari_celis.models.model_file import CelisModel
 from napari_celis.training import DEFAULT_MINUTES
 from napari_celis.training.affinity_data import affinity_targets
 from napari_celis.training.affinity_loss import judge
 from napari_celis.training.affinity_settings import affinity_training
-from napari_celis.training.affinity_stage import AVERAGED_TURNS, cross_fitted_affinities, fit_affinity
+from napari_celis.training.affinity_stage import AVERAGED_SYMMETRIES, cross_fitted_affinities, fit_affinity
+from napari_celis.training.checkpoint import Checkpoint, fingerprint
 from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_energies
 from napari_celis.training.folds import Slab, slab_bounds
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy
 from napari_celis.training.records import Records, TrainRecord, within
-from napari_celis.training.refusals import has_room, require_both_kinds, require_learnable
 from napari_celis.training.shares import fit_shares
-from napari_celis.training.workbench import Workbench, fingerprint
+from napari_celis.training.validation import has_room, require_both_kinds, require_learnable
 
 MOST_EXAMPLES, EXAMPLES_PER_MINUTE = 100_000, 4_000
 MOST_DECISIONS, DECISIONS_PER_MINUTE = 20_000, 600
@@ -48,7 +48,7 @@ EVEN_ODDS = 0.0
 merges of large bodies; the odds follow all examples, and carry over better."""
 FULL_MINUTES = 10.0
 """With less time than this, each slab is looked at in one orientation only."""
-TURNS = 4
+SYMMETRIES = 4
 SUPERVOXELS = SeededSettings()
 """How supervoxels are made where none are given, here and later by the model."""
 STATE_SHARES = ((0.0, 0.9), (0.5, 1.0), (0.25, 0.75), (0.0, 0.95))
@@ -93,7 +93,7 @@ class Trained:
     model: CelisModel
     affinities: np.ndarray
     """Of the training volume, by networks that did not see the place: what baselines may be tuned on."""
-    bench: Workbench
+    checkpoint: Checkpoint
     """What `resume` would take up; to be cleared when the model is safe."""
 
 
@@ -123,7 +123,7 @@ def train_model(
     attribution : str
         Whose data it is; kept in the model.
     folder : Path, optional
-        Where finished parts are kept until `Trained.bench` is cleared.
+        Where finished parts are kept until `Trained.checkpoint` is cleared.
     resume : bool
         Take up what an interrupted run left there.
 
@@ -142,7 +142,7 @@ def train_model(
     # An interrupted run may go on with another processor.
     what = {**asdict(settings), "nm": list(voxel_size_nm), "device": None}
     identity = fingerprint(what, image, truth, supervoxels)
-    run = _Run(settings, specs, as_triple(voxel_size_nm), Workbench(folder, identity, resume=resume))
+    run = _Run(settings, specs, as_triple(voxel_size_nm), Checkpoint(folder, identity, resume=resume))
     affinities = yield from within(run.affinities(image, truth, bounds), 0.0, 2 / 3 * AFFINITY_SHARE)
     labels = supervoxels
     if labels is None:
@@ -155,7 +155,7 @@ def train_model(
     energies = yield from within(run.energies(slabs), middle, middle + ENERGY_SHARE)
     parts = yield from within(run.policies(slabs, energies), middle + ENERGY_SHARE, 1 - AFFINITY_SHARE / 3)
     last = fit_affinity(
-        "affinity network 3 of 3", image, truth, run.affinity_training, run.affinity_minutes, run.bench,
+        "affinity network 3 of 3", image, truth, run.affinity_training, run.affinity_minutes, run.checkpoint,
         seed=settings.seed, device=str(run.device),
     )  # fmt: skip
     net = yield from within(last, 1 - AFFINITY_SHARE / 3, 1.0)
@@ -171,7 +171,7 @@ def train_model(
         specs=run.specs,
         energies=tuple(energies.of_both),
         voxel_size_nm=run.voxel_size_nm,
-        turns=AVERAGED_TURNS,
+        n_symmetries=AVERAGED_SYMMETRIES,
         layout_grid=LAYOUT_GRID,
         supervoxels=SUPERVOXELS,
         policy="learned",
@@ -179,7 +179,7 @@ def train_model(
         attribution=attribution,
         **parts,
     )
-    return Trained(model, affinities, run.bench)
+    return Trained(model, affinities, run.checkpoint)
 
 
 def _unseen_auc(affinities: np.ndarray, truth: np.ndarray) -> float:
@@ -196,9 +196,14 @@ class _Run:
         settings: TrainSettings,
         specs: tuple[DescriptorSpec, ...],
         voxel_size_nm: Triple,
-        bench: Workbench,
+        checkpoint: Checkpoint,
     ) -> None:
-        self.settings, self.specs, self.voxel_size_nm, self.bench = settings, specs, voxel_size_nm, bench
+        self.settings, self.specs, self.voxel_size_nm, self.checkpoint = (
+            settings,
+            specs,
+            voxel_size_nm,
+            checkpoint,
+        )
         self.device = choose_device(settings.device)
         # Every voxel counts, and the other slab judges: nothing more is held out.
         self.affinity_training = replace(
@@ -211,19 +216,19 @@ class _Run:
     def affinities(self, image: np.ndarray, truth: np.ndarray, bounds: list[slice]) -> Records[np.ndarray]:
         """Predict every slab with a network that was trained on the other one."""
         return cross_fitted_affinities(
-            image, truth, bounds, self.affinity_training, 2 * self.affinity_minutes, self.bench,
+            image, truth, bounds, self.affinity_training, 2 * self.affinity_minutes, self.checkpoint,
             seed=self.settings.seed, device=str(self.device),
         )  # fmt: skip
 
     def energies(self, slabs: tuple[Slab, Slab]) -> Records[Energies]:
         """Train the energy models, and once more along their own runs if that is wanted."""
         rng = np.random.default_rng(self.settings.seed)
-        n_turns = TURNS if self.settings.minutes >= FULL_MINUTES else 1
-        turns = choose_turns(self.voxel_size_nm, n_turns, rng)
+        n_symmetries = SYMMETRIES if self.settings.minutes >= FULL_MINUTES else 1
+        symmetries = choose_symmetries(self.voxel_size_nm, n_symmetries, rng)
         views: list[list[View]] = []
         for slab in slabs:
             yield TrainRecord("expert", 0.0)
-            scenes = [slab.turned(turn) for turn in turns]
+            scenes = [slab.transformed(symmetry) for symmetry in symmetries]
             views.append(
                 [
                     View(scene, scene.expert_states(shares))
@@ -240,13 +245,13 @@ class _Run:
             self.settings.seed,
         )
         end = 1 / n_rounds
-        first = fit_energies(self.specs, (views[0], views[1]), plan, self.bench, self.device)
+        first = fit_energies(self.specs, (views[0], views[1]), plan, self.checkpoint, self.device)
         energies = yield from within(first, 0.0, end)
         if self.settings.second_round:
             judged = self._judged(slabs, energies)
             own = [[*views[fold], self._own_view(one)] for fold, one in enumerate(judged)]
             again = fit_energies(
-                self.specs, (own[0], own[1]), plan, self.bench, self.device, "second energy of"
+                self.specs, (own[0], own[1]), plan, self.checkpoint, self.device, "second energy of"
             )
             energies = yield from within(again, end, 1.0)
         return energies

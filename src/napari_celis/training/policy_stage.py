@@ -11,7 +11,7 @@ import torch
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy, Scorer
+from napari_celis.core.policy import ContactClassifier, EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import LAYOUT_GRID
@@ -72,11 +72,11 @@ class Judged:
         features = [slab.upright.features(spec, LAYOUT_GRID) for spec in specs]
         return cls(slab, specs, NetworkEnergy(networks, features, device))
 
-    def agglomerator(self, scorer: Scorer | None) -> Agglomerator:
-        """Start over, ordered by energy or by a scorer."""
+    def agglomerator(self, classifier: ContactClassifier | None) -> Agglomerator:
+        """Start over, ordered by energy or by a classifier."""
         policy: Policy = EnergyPolicy()
-        if scorer is not None:
-            policy = LearnedPolicy(scorer, self.slab.contacts)
+        if classifier is not None:
+            policy = LearnedPolicy(classifier, self.slab.contacts)
         return Agglomerator(self.slab.upright.supervoxels, self.specs, self.energy, policy=policy)
 
     def first_sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -91,15 +91,15 @@ class Judged:
         with self.agglomerator(Undecided()) as agglomerator:
             return state_examples(agglomerator, self._along(agglomerator))
 
-    def visited(self, scorer: Scorer, *, own_mistakes: bool, most: int) -> PolicyExamples:
+    def visited(self, classifier: ContactClassifier, *, own_mistakes: bool, most: int) -> PolicyExamples:
         """Follow a policy and collect what it decides on."""
-        with self.agglomerator(scorer) as agglomerator:
+        with self.agglomerator(classifier) as agglomerator:
             return visit(agglomerator, self._along(agglomerator), own_mistakes=own_mistakes, most=most)
 
-    def curve(self, scorer: Scorer | None) -> Curve:
+    def curve(self, classifier: ContactClassifier | None) -> Curve:
         """Run far beyond any sensible threshold and note the error after each step."""
-        with self.agglomerator(scorer) as agglomerator:
-            highest = HIGHEST_ENERGY if scorer is None else HIGHEST_ODDS
+        with self.agglomerator(classifier) as agglomerator:
+            highest = HIGHEST_ENERGY if classifier is None else HIGHEST_ODDS
             return run_curve(agglomerator, self.slab.upright.overlaps, highest)
 
     def _along(self, agglomerator: Agglomerator) -> TruthAlong:
@@ -127,22 +127,22 @@ def fit_policy(
     def fit(parts: Sequence[PolicyExamples]) -> PolicyClassifier:
         return fit_classifier(PolicyExamples.join(parts), power, seed)
 
-    for place, own_mistakes in enumerate((False, True) if along_runs else ()):
+    for index, own_mistakes in enumerate((False, True) if along_runs else ()):
         own = [fit(parts) for parts in examples]
         for fold, one in enumerate(judged):
-            yield TrainRecord("policy", 0.4 * place + 0.1 + 0.15 * fold)
+            yield TrainRecord("policy", 0.4 * index + 0.1 + 0.15 * fold)
             examples[fold].append(one.visited(own[1 - fold], own_mistakes=own_mistakes, most=most))
     return fit(examples[0] + examples[1]), [fit(parts) for parts in examples]
 
 
 def choose_threshold(
-    judged: Sequence[tuple[Judged, Scorer | None]], stage: str
+    judged: Sequence[tuple[Judged, ContactClassifier | None]], stage: str
 ) -> Records[tuple[float, dict[str, Any]]]:
     """Agglomerate pieces by what never saw them, and choose the best stopping point.
 
     Parameters
     ----------
-    judged : sequence of (Judged, Scorer)
+    judged : sequence of (Judged, ContactClassifier)
         Pieces of the volume, and what to order each by; None goes by energy.
     stage : str
         What to call it.
@@ -155,9 +155,9 @@ def choose_threshold(
         The change of the variation of information there, and over all thresholds.
     """
     curves = []
-    for place, (one, scorer) in enumerate(judged):
-        yield TrainRecord(stage, place / len(judged))
-        curves.append(one.curve(scorer))
+    for index, (one, classifier) in enumerate(judged):
+        yield TrainRecord(stage, index / len(judged))
+        curves.append(one.curve(classifier))
     threshold, scores, vi = best_threshold(curves)
     thinned = np.unique(np.linspace(0, len(scores) - 1, CURVE_POINTS).round().astype(int))
     return threshold, {

@@ -13,7 +13,7 @@ from models.small import small_model
 from napari_celis.gui import celis_process
 from napari_celis.gui.widgets import scrolled
 from napari_celis.io.volumes import open_volume
-from napari_celis.models.checkpoint import save_model
+from napari_celis.models.model_file import save_model
 
 COMPARE = """
 import argparse, json, pathlib, sys, time

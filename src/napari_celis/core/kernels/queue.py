@@ -1,7 +1,7 @@
 """A binary heap that knows where every item is, so that keys can change and items can leave.
 
 heap  : int32 (n,)    items, the lowest key first; only the first `size[0]` count
-place : int32 (n,)    where each item is in `heap`, -1 for those that are not
+position : int32 (n,)    where each item is in `heap`, -1 for those that are not
 key   : float64 (n,)  key of each item
 order : int32 (n,)    which of two items with the same key comes first
 size  : int64 (1,)
@@ -25,10 +25,10 @@ def _rise(queue, at):
         if not _is_before(queue, item, queue.heap[above]):
             break
         queue.heap[at] = queue.heap[above]
-        queue.place[queue.heap[at]] = at
+        queue.position[queue.heap[at]] = at
         at = above
     queue.heap[at] = item
-    queue.place[item] = at
+    queue.position[item] = at
     return at
 
 
@@ -42,10 +42,10 @@ def _sink(queue, at):
         if not _is_before(queue, queue.heap[below], item):
             break
         queue.heap[at] = queue.heap[below]
-        queue.place[queue.heap[at]] = at
+        queue.position[queue.heap[at]] = at
         at = below
     queue.heap[at] = item
-    queue.place[item] = at
+    queue.position[item] = at
 
 
 @nb.njit(nogil=True, cache=True)
@@ -54,25 +54,25 @@ def put(queue, items, keys, orders):
     for i in range(len(items)):
         item = items[i]
         queue.key[item], queue.order[item] = keys[i], orders[i]
-        if queue.place[item] < 0:
+        if queue.position[item] < 0:
             queue.heap[queue.size[0]] = item
-            queue.place[item] = queue.size[0]
+            queue.position[item] = queue.size[0]
             queue.size[0] += 1
-        _sink(queue, _rise(queue, queue.place[item]))
+        _sink(queue, _rise(queue, queue.position[item]))
 
 
 @nb.njit(nogil=True, cache=True)
 def drop(queue, items):
     """Take items out; those that are not there do not matter."""
     for i in range(len(items)):
-        at = queue.place[items[i]]
+        at = queue.position[items[i]]
         if at < 0:
             continue
-        queue.place[items[i]] = -1
+        queue.position[items[i]] = -1
         queue.size[0] -= 1
         if at < queue.size[0]:
             queue.heap[at] = queue.heap[queue.size[0]]
-            queue.place[queue.heap[at]] = at
+            queue.position[queue.heap[at]] = at
             _sink(queue, _rise(queue, at))
 
 

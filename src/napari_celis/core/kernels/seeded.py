@@ -34,14 +34,14 @@ def survey(levels, lowest, means):
 
 
 @nb.njit(nogil=True, cache=True)
-def lower_envelope(squares, width, places, starts, line):
+def lower_envelope(squares, width, apexes, starts, line):
     """Replace f(p) by the minimum over q of f(q) + (width · (p − q))² along the middle axis.
 
     The parabolas that are lowest somewhere, from left to right (Felzenszwalb and Huttenlocher).
 
     squares : float64 (A, N, B)
     width   : float
-    places  : int64 (N,)        scratch: where the parabolas of the envelope stand
+    apexes  : int64 (N,)        scratch: where the parabolas of the envelope stand
     starts  : float64 (N + 1,)  scratch: from where on each is the lowest
     line    : float64 (N,)      scratch
     """
@@ -56,14 +56,14 @@ def lower_envelope(squares, width, places, starts, line):
                     continue
                 start = -np.inf
                 while k >= 0:
-                    p = places[k]
+                    p = apexes[k]
                     start = ((value - line[p]) / (width * width) + (q * q - p * p)) / (2 * (q - p))
                     if start > starts[k]:
                         break
                     k -= 1
                     start = -np.inf
                 k += 1
-                places[k], starts[k] = q, start
+                apexes[k], starts[k] = q, start
             if k < 0:
                 continue
             starts[k + 1] = np.inf
@@ -71,8 +71,8 @@ def lower_envelope(squares, width, places, starts, line):
             for p in range(N):
                 while starts[k + 1] < p:
                     k += 1
-                distance = width * (p - places[k])
-                squares[a, p, b] = line[places[k]] + distance * distance
+                distance = width * (p - apexes[k])
+                squares[a, p, b] = line[apexes[k]] + distance * distance
 
 
 @nb.njit(nogil=True, cache=True)
@@ -98,7 +98,7 @@ def smooth(values, weights, line):
 
 @nb.njit(nogil=True, cache=True)
 def highest_around(values, r, line):
-    """Replace each value by the highest up to `r` places away along the middle axis.
+    """Replace each value by the highest up to `r` voxels away along the middle axis.
 
     values : float32 (A, N, B)
     line   : float32 (N,)  scratch

@@ -39,11 +39,11 @@ def pair_find(keys, values, seen, shift, key):
     if (seen[fine >> 6] >> np.uint64(fine & 63)) & np.uint64(1) == 0:
         return -1
     mask = (np.int64(1) << np.int64(64 - shift)) - 1
-    place = fine >> 3
-    while keys[place] != EMPTY:
-        if keys[place] == key:
-            return np.int64(values[place])
-        place = (place + 1) & mask
+    bucket = fine >> 3
+    while keys[bucket] != EMPTY:
+        if keys[bucket] == key:
+            return np.int64(values[bucket])
+        bucket = (bucket + 1) & mask
     return -1
 
 
@@ -53,11 +53,11 @@ def pair_insert(keys, values, seen, shift, key, value):
     fine = spread(key, shift - 3)
     seen[fine >> 6] |= np.uint64(1) << np.uint64(fine & 63)
     mask = (np.int64(1) << np.int64(64 - shift)) - 1
-    place = fine >> 3
-    while keys[place] != EMPTY:
-        place = (place + 1) & mask
-    keys[place] = key
-    values[place] = value
+    bucket = fine >> 3
+    while keys[bucket] != EMPTY:
+        bucket = (bucket + 1) & mask
+    keys[bucket] = key
+    values[bucket] = value
 
 
 @nb.njit(nogil=True, cache=True)
@@ -78,44 +78,44 @@ def energy_find(centres, hashes, energies, centre, h):
     centres : int32 (P,)  P a power of two, -1 where free
     """
     mask = np.int64(len(centres) - 1)
-    place = np.int64((h ^ (np.uint64(centre) * GOLDEN)) & np.uint64(mask))
-    while centres[place] != EMPTY:
-        if centres[place] == centre and hashes[place] == h:
-            return energies[place]
-        place = (place + 1) & mask
+    bucket = np.int64((h ^ (np.uint64(centre) * GOLDEN)) & np.uint64(mask))
+    while centres[bucket] != EMPTY:
+        if centres[bucket] == centre and hashes[bucket] == h:
+            return energies[bucket]
+        bucket = (bucket + 1) & mask
     return MISSING
 
 
 @nb.njit(nogil=True, cache=True)
 def energy_insert(centres, hashes, energies, rounds, new_centres, new_hashes, new_energies, new_rounds):
-    """Store energies and return how many were new; the caller keeps places free."""
+    """Store energies and return how many were new; the caller keeps buckets free."""
     mask = np.int64(len(centres) - 1)
     added = 0
     for i in range(len(new_centres)):
         centre, h = new_centres[i], new_hashes[i]
         if centre == EMPTY:
             continue
-        place = np.int64((h ^ (np.uint64(centre) * GOLDEN)) & np.uint64(mask))
-        while centres[place] != EMPTY and not (centres[place] == centre and hashes[place] == h):
-            place = (place + 1) & mask
-        added += centres[place] == EMPTY
-        centres[place] = centre
-        hashes[place] = h
-        energies[place] = new_energies[i]
-        rounds[place] = new_rounds[i]
+        bucket = np.int64((h ^ (np.uint64(centre) * GOLDEN)) & np.uint64(mask))
+        while centres[bucket] != EMPTY and not (centres[bucket] == centre and hashes[bucket] == h):
+            bucket = (bucket + 1) & mask
+        added += centres[bucket] == EMPTY
+        centres[bucket] = centre
+        hashes[bucket] = h
+        energies[bucket] = new_energies[i]
+        rounds[bucket] = new_rounds[i]
     return added
 
 
 @nb.njit(nogil=True, cache=True)
 def drop_outdated(centres, rounds, last_round):
-    """Free the places of entries from before their centre's last two rounds, and return how many there were.
+    """Free the buckets of entries from before their centre's last two rounds, and return how many there were.
 
     The table can be copied afterwards, but no longer searched.
     """
     dropped = 0
-    for place in range(len(centres)):
-        centre = centres[place]
-        if centre != EMPTY and np.uint8(last_round[centre] - rounds[place]) > np.uint8(1):
-            centres[place] = EMPTY
+    for bucket in range(len(centres)):
+        centre = centres[bucket]
+        if centre != EMPTY and np.uint8(last_round[centre] - rounds[bucket]) > np.uint8(1):
+            centres[bucket] = EMPTY
             dropped += 1
     return dropped

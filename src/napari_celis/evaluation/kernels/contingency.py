@@ -22,30 +22,30 @@ def stir(state, value):
 
 
 @nb.njit(nogil=True, cache=True)
-def find_slot(slots, segment, truth):
+def find_bucket(buckets, segment, truth):
     """Find the row that holds the pair, or the free row where it belongs.
 
-    slots : uint64 (N, 3)  N a power of two; a row is free while its count is 0, and one always is
+    buckets : uint64 (N, 3)  N a power of two; a row is free while its count is 0, and one always is
     """
-    mask = np.uint64(slots.shape[0] - 1)
+    mask = np.uint64(buckets.shape[0] - 1)
     mixed = stir(stir(ZERO, segment), truth)
-    slot = np.int64((mixed ^ (mixed >> HALF)) & mask)
-    while slots[slot, 2] != ZERO and (slots[slot, 0] != segment or slots[slot, 1] != truth):
-        slot = (slot + 1) & np.int64(mask)
-    return slot
+    bucket = np.int64((mixed ^ (mixed >> HALF)) & mask)
+    while buckets[bucket, 2] != ZERO and (buckets[bucket, 0] != segment or buckets[bucket, 1] != truth):
+        bucket = (bucket + 1) & np.int64(mask)
+    return bucket
 
 
 @nb.njit(nogil=True, cache=True)
-def add_pairs(segments, truths, start, n_used, slots):
+def add_pairs(segments, truths, start, n_used, buckets):
     """Count the pairs from `start` on, and stop early when the table is half full.
 
     segments, truths : uint64 (V,)    a pair whose truth is 0 is skipped
-    slots            : uint64 (N, 3)  changed in place
+    buckets            : uint64 (N, 3)  changed in place
 
     Returns the position of the first pair not counted (V when done) and the number of rows used.
     """
     n_voxels = segments.shape[0]
-    most_used = slots.shape[0] // 2
+    most_used = buckets.shape[0] // 2
     position = start
     while position < n_voxels:
         segment, truth = segments[position], truths[position]
@@ -54,27 +54,27 @@ def add_pairs(segments, truths, start, n_used, slots):
         while end < n_voxels and segments[end] == segment and truths[end] == truth:
             end += 1
         if truth != ZERO:
-            slot = find_slot(slots, segment, truth)
-            if slots[slot, 2] == ZERO:
+            bucket = find_bucket(buckets, segment, truth)
+            if buckets[bucket, 2] == ZERO:
                 if n_used == most_used:
                     return position, n_used
-                slots[slot, 0] = segment
-                slots[slot, 1] = truth
+                buckets[bucket, 0] = segment
+                buckets[bucket, 1] = truth
                 n_used += 1
-            slots[slot, 2] += np.uint64(end - position)
+            buckets[bucket, 2] += np.uint64(end - position)
         position = end
     return position, n_used
 
 
 @nb.njit(nogil=True, cache=True)
-def move_pairs(old_slots, slots):
+def move_pairs(old_buckets, buckets):
     """Copy every row in use into a larger, zeroed table.
 
-    old_slots, slots : uint64 (N, 3), (M, 3)
+    old_buckets, buckets : uint64 (N, 3), (M, 3)
     """
-    for row in range(old_slots.shape[0]):
-        if old_slots[row, 2] != ZERO:
-            slot = find_slot(slots, old_slots[row, 0], old_slots[row, 1])
-            slots[slot, 0] = old_slots[row, 0]
-            slots[slot, 1] = old_slots[row, 1]
-            slots[slot, 2] = old_slots[row, 2]
+    for row in range(old_buckets.shape[0]):
+        if old_buckets[row, 2] != ZERO:
+            bucket = find_bucket(buckets, old_buckets[row, 0], old_buckets[row, 1])
+            buckets[bucket, 0] = old_buckets[row, 0]
+            buckets[bucket, 1] = old_buckets[row, 1]
+            buckets[bucket, 2] = old_buckets[row, 2]

@@ -16,9 +16,9 @@ from napari_celis.core.errors import ModelError
 from napari_celis.core.seeded_watershed import SeededSettings
 from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
-from napari_celis.models.checkpoint import KEY, CelisModel, load_model, save_model
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
 from napari_celis.models.features import LAYOUT_GRID, grid_offsets
+from napari_celis.models.model_file import KEY, CelisModel, load_model, save_model
 from napari_celis.models.policy import PolicyClassifier
 
 
@@ -44,7 +44,7 @@ def model():
         thresholds={"energy": -1.25, "learned": 0.5},
         classifier=classifier(len(DECISIVE) + len(specs)),
         policy="learned",
-        turns=4,
+        n_symmetries=4,
         supervoxels=SeededSettings(foreground=0.6, separation_nm=25.0),
         figures={"validation_auc": {"pairwise9": [0.5, 0.75]}},
         attribution="Nobody, CC0",
@@ -74,7 +74,7 @@ def test_everything_comes_back(model, path):
     assert again.policies == ("energy", "learned")
     assert again.figures == model.figures
     assert again.supervoxels == model.supervoxels
-    assert (again.attribution, again.turns) == ("Nobody, CC0", 4)
+    assert (again.attribution, again.n_symmetries) == ("Nobody, CC0", 4)
 
 
 def test_nothing_is_left_beside_it(path):

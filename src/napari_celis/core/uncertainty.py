@@ -14,7 +14,7 @@ ORDERED = 10_000
 """How far the queue is in order."""
 
 
-def doubt(distance: np.ndarray, voxels: np.ndarray) -> np.ndarray:
+def uncertainty(distance: np.ndarray, voxels: np.ndarray) -> np.ndarray:
     """Rate how much a look at each decision is worth; higher is more.
 
     Parameters
@@ -26,7 +26,7 @@ def doubt(distance: np.ndarray, voxels: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    doubt : ndarray of float64, shape (n,)
+    uncertainty : ndarray of float64, shape (n,)
         log2(1 + voxels) / (1 + distance / its median), so that neither scale matters. Of very many, only
         every n-th counts for the median.
     """
@@ -36,7 +36,7 @@ def doubt(distance: np.ndarray, voxels: np.ndarray) -> np.ndarray:
     return weight / (1.0 + distance / typical) if typical > 0 else weight
 
 
-def doubt_order(
+def uncertainty_order(
     actions: ActionTable,
     candidates: Candidates,
     scores: np.ndarray,
@@ -66,11 +66,11 @@ def doubt_order(
     kernels.stand_for_contacts(candidates.contact, candidates.state, scores, actions.area, best)
     contacts = np.flatnonzero(best >= 0)
     rows = best[contacts].astype(np.int64)
-    worth = doubt(scores[rows] - threshold, candidates.smaller[rows])
+    worth = uncertainty(scores[rows] - threshold, candidates.smaller[rows])
     if skipped is not None and len(skipped):
-        turn = {int(contact): place for place, contact in enumerate(candidates.contact[skipped])}
-        for at in np.flatnonzero(np.isin(contacts, list(turn))):
-            worth[at] = -1.0 - turn[int(contacts[at])]
+        rank = {int(contact): rank for rank, contact in enumerate(candidates.contact[skipped])}
+        for at in np.flatnonzero(np.isin(contacts, list(rank))):
+            worth[at] = -1.0 - rank[int(contacts[at])]
     order: np.ndarray = rows[_first_in_order(-worth)]
     return order
 

@@ -13,7 +13,7 @@ SAME_SIZE = 1.1
 
 
 @dataclass(frozen=True)
-class Turn:
+class Symmetry:
     """Exchange axes, then mirror some of them; by default nothing changes."""
 
     axes: tuple[int, int, int] = (0, 1, 2)
@@ -65,7 +65,9 @@ class Turn:
         return tuple(first + axis for axis, is_mirrored in enumerate(self.mirrored) if is_mirrored)
 
 
-def all_turns(voxel_size_nm: Sequence[float], *, exchange: bool = True, mirror: bool = True) -> list[Turn]:
+def all_symmetries(
+    voxel_size_nm: Sequence[float], *, exchange: bool = True, mirror: bool = True
+) -> list[Symmetry]:
     """List the symmetries that keep the voxel size, the identity first: 48 for cubes, 16 for thick sections.
 
     Parameters
@@ -83,11 +85,11 @@ def all_turns(voxel_size_nm: Sequence[float], *, exchange: bool = True, mirror: 
     ]
     mirrors = product((False, True) if mirror else (False,), repeat=3)
     both = product(orders if exchange else orders[:1], list(mirrors))
-    return [Turn((a, b, c), (z, y, x)) for (a, b, c), (z, y, x) in both]
+    return [Symmetry((a, b, c), (z, y, x)) for (a, b, c), (z, y, x) in both]
 
 
-def choose_turns(voxel_size_nm: Sequence[float], n: int, rng: np.random.Generator) -> list[Turn]:
+def choose_symmetries(voxel_size_nm: Sequence[float], n: int, rng: np.random.Generator) -> list[Symmetry]:
     """Draw `n` different symmetries, or all there are; the identity is always among them."""
-    first, *others = all_turns(voxel_size_nm)
+    first, *others = all_symmetries(voxel_size_nm)
     chosen = rng.permutation(len(others))[: n - 1]
     return [first, *(others[i] for i in chosen)]

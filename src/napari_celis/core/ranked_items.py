@@ -58,7 +58,7 @@ class EnergySums:
         return (units[:, :, 0] - slack) * self._scale, (units[:, :, 0] + slack) * self._scale
 
 
-class Ranked(Protocol):
+class RankedItems(Protocol):
     """Items that greedy chooses from; they are named by actions, so there are at most as many."""
 
     energies: EnergySums
@@ -118,7 +118,7 @@ class Ranked(Protocol):
         ...
 
 
-class Contacts:
+class RankedContacts:
     """The contacts of two segments."""
 
     are_contacts = True
@@ -210,7 +210,7 @@ class Contacts:
         return self.graph.arrays.contact_of
 
 
-class Actions:
+class RankedActions:
     """Single actions; those inside one segment count too while they would join components of a region."""
 
     are_contacts = False

@@ -6,9 +6,9 @@ import pytest
 from core.problems import random_labels
 from napari_celis.core.errors import CelisError, TrainingError
 from napari_celis.training import pipeline
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.pipeline import TrainSettings, train_model
 from napari_celis.training.records import TrainRecord
-from napari_celis.training.workbench import Workbench
 
 SHAPE = (70, 36, 36)
 NM = (10.0, 10.0, 10.0)
@@ -79,11 +79,11 @@ def test_the_refusal_of_a_foreign_checkpoint(tmp_path):
 def test_another_processor_may_go_on_and_another_seed_may_not(monkeypatch):
     identities = []
 
-    def bench(folder, identity, *, resume):
+    def checkpoint(folder, identity, *, resume):
         identities.append(identity)
-        return Workbench(None, identity, resume=resume)
+        return Checkpoint(None, identity, resume=resume)
 
-    monkeypatch.setattr(pipeline, "Workbench", bench)
+    monkeypatch.setattr(pipeline, "Checkpoint", checkpoint)
     monkeypatch.setattr(pipeline, "cross_fitted_affinities", lambda *_, **__: iter([TrainRecord("", 0.0)]))
     for settings in (TrainSettings(), TrainSettings(device="cpu"), TrainSettings(seed=1)):
         next(train_model(*volumes(), NM, settings))

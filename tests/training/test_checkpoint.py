@@ -5,16 +5,16 @@ import pytest
 import torch
 
 from napari_celis.core.errors import TrainingError
-from napari_celis.training.workbench import Workbench, fingerprint
+from napari_celis.training.checkpoint import Checkpoint, fingerprint
 
 
 def test_parts_come_back(tmp_path):
     folder = tmp_path / "model.training"
-    bench = Workbench(folder, "same", resume=False)
-    assert bench.load("energy of a") is None
-    bench.keep("energy of a", {"w": torch.arange(6.0).reshape(2, 3)}, {"auc": [0.5, 0.75]})
-    bench.keep("nothing", {}, {"n": 1})
-    again = Workbench(folder, "same", resume=True)
+    checkpoint = Checkpoint(folder, "same", resume=False)
+    assert checkpoint.load("energy of a") is None
+    checkpoint.keep("energy of a", {"w": torch.arange(6.0).reshape(2, 3)}, {"auc": [0.5, 0.75]})
+    checkpoint.keep("nothing", {}, {"n": 1})
+    again = Checkpoint(folder, "same", resume=True)
     tensors, facts = again.load("energy of a")
     torch.testing.assert_close(tensors["w"], torch.arange(6.0).reshape(2, 3))
     assert facts == {"auc": [0.5, 0.75]}
@@ -27,32 +27,32 @@ def test_parts_come_back(tmp_path):
 
 def test_another_training_is_not_taken_up(tmp_path):
     folder = tmp_path / "model.training"
-    Workbench(folder, "one", resume=False).keep("part", {}, {})
+    Checkpoint(folder, "one", resume=False).keep("part", {}, {})
     with pytest.raises(TrainingError, match="other data or settings"):
-        Workbench(folder, "two", resume=True)
-    assert Workbench(folder, "two", resume=False).load("part") is None
+        Checkpoint(folder, "two", resume=True)
+    assert Checkpoint(folder, "two", resume=False).load("part") is None
     assert not folder.exists()
 
 
 def test_a_damaged_part_is_an_error(tmp_path):
     folder = tmp_path / "model.training"
-    bench = Workbench(folder, "same", resume=False)
-    bench.keep("part", {"w": torch.zeros(50)}, {})
+    checkpoint = Checkpoint(folder, "same", resume=False)
+    checkpoint.keep("part", {"w": torch.zeros(50)}, {})
     path = folder / "part.safetensors"
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(TrainingError, match="damaged"):
-        bench.load("part")
+        checkpoint.load("part")
     (folder / "training.json").write_text("{")
     with pytest.raises(TrainingError, match="is damaged"):
-        Workbench(folder, "same", resume=True)
+        Checkpoint(folder, "same", resume=True)
 
 
 def test_without_a_folder_nothing_is_kept():
-    bench = Workbench(None, "same", resume=True)
-    bench.keep("part", {"w": torch.zeros(2)}, {})
-    assert bench.load("part") is None
-    bench.drop("part")
-    bench.clear()
+    checkpoint = Checkpoint(None, "same", resume=True)
+    checkpoint.keep("part", {"w": torch.zeros(2)}, {})
+    assert checkpoint.load("part") is None
+    checkpoint.drop("part")
+    checkpoint.clear()
 
 
 def test_fingerprints_tell_data_and_settings_apart():

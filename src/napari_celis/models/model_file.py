@@ -60,7 +60,7 @@ class CelisModel:
     policy: PolicyName = "energy"
     """How actions are ordered: `energy` is the paper, the sum of energy changes; `learned` goes by the
     classifier."""
-    turns: int = 1
+    n_symmetries: int = 1
     """Symmetries of the image over which affinities are averaged, as they were in training."""
     layout_grid: int = LAYOUT_GRID
     """Points per axis of the grid on which the interior probability around a centre is a feature."""
@@ -130,7 +130,7 @@ def _describe(model: CelisModel) -> dict[str, Any]:
         "thresholds": dict(model.thresholds),
         "policy": model.policy,
         "has_classifier": model.classifier is not None,
-        "turns": model.turns,
+        "turns": model.n_symmetries,
         "layout_grid": model.layout_grid,
         "supervoxels": asdict(model.supervoxels),
         "figures": dict(model.figures),
@@ -223,7 +223,7 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisMode
         if described["has_classifier"]
         else None,
         policy=described["policy"],
-        turns=int(described["turns"]),
+        n_symmetries=int(described["turns"]),
         layout_grid=int(described["layout_grid"]),
         supervoxels=SeededSettings(**described.get("supervoxels", {})),
         figures=dict(described["figures"]),

@@ -1,4 +1,4 @@
-"""Finished parts of a training run on disk, so that an interrupted run can be taken up where it was."""
+"""The checkpoint of a training run: its finished parts on disk, from which an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -19,14 +19,26 @@ from napari_celis.core.errors import TrainingError
 from napari_celis.models.tensor_file import write_tensors
 
 DESCRIPTION = "training.json"
-BEGIN_ANEW = "To throw it away and begin anew, write --anew instead of --resume."
+RESTART = "To delete it and start again, use --restart instead of --resume."
 
 Kept = tuple[dict[str, Tensor], dict[str, Any]]
 """Named tensors, and plain JSON."""
 
 
 def fingerprint(settings: Mapping[str, Any], *arrays: np.ndarray | None) -> str:
-    """Identify settings and data: a run may be taken up only with the same ones."""
+    """Identify settings and data: a run continues only with the same ones.
+
+    Parameters
+    ----------
+    settings : mapping
+        Anything that JSON can hold, or that has a text.
+    arrays : ndarray or None
+        The data; None stands for data that was not given.
+
+    Returns
+    -------
+    digest : str
+    """
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     for array in arrays:
         digest.update(b"none" if array is None else f"{array.dtype}{array.shape}".encode())
@@ -35,7 +47,7 @@ def fingerprint(settings: Mapping[str, Any], *arrays: np.ndarray | None) -> str:
     return digest.hexdigest()
 
 
-class Workbench:
+class Checkpoint:
     """A folder with one safetensors file per finished part; without a folder nothing is kept.
 
     Parameters
@@ -45,7 +57,7 @@ class Workbench:
     identity : str
         From `fingerprint`.
     resume : bool
-        Take up what is there; otherwise it is thrown away.
+        Continue from what is there; otherwise delete it.
     """
 
     def __init__(self, folder: Path | None, identity: str, *, resume: bool) -> None:
@@ -59,15 +71,15 @@ class Workbench:
             return
         kept = self._read_identity(folder)
         if kept is None:
-            raise TrainingError(f"The unfinished training in {folder} is damaged. {BEGIN_ANEW}")
+            raise TrainingError(f"The unfinished training in {folder} is damaged. {RESTART}")
         if kept != identity:
             raise TrainingError(
-                f"The unfinished training in {folder} was of other data or settings. Give the same ones "
-                f"again. {BEGIN_ANEW}"
+                f"The unfinished training in {folder} was started with other data or settings. Give those "
+                f"again. {RESTART}"
             )
 
     def load(self, part: str) -> Kept | None:
-        """Return what was kept of a part, or None."""
+        """Return a kept part, or None."""
         path = self._path(part)
         if path is None or not path.is_file():
             return None
@@ -76,11 +88,21 @@ class Workbench:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 facts = json.loads((file.metadata() or {})["facts"])
         except (SafetensorError, OSError, ValueError, KeyError) as error:
-            raise TrainingError(f"{path} is damaged ({error}). {BEGIN_ANEW}") from error
+            raise TrainingError(f"{path} is damaged ({error}). {RESTART}") from error
         return tensors, facts
 
     def keep(self, part: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Write a part under a temporary name, then rename."""
+        """Write a part under a temporary name, then rename it.
+
+        Parameters
+        ----------
+        part : str
+            Its name.
+        tensors : mapping of str to Tensor
+            What it consists of.
+        facts : mapping
+            Whatever else it needs, as JSON can hold it.
+        """
         path = self._path(part)
         if path is None:
             return
@@ -93,13 +115,13 @@ class Workbench:
         write_tensors(path, tensors or {"nothing": torch.zeros(1)}, {"facts": json.dumps(dict(facts))})
 
     def drop(self, part: str) -> None:
-        """Forget a part that is no longer needed."""
+        """Delete a part that is no longer needed."""
         path = self._path(part)
         if path is not None:
             path.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
