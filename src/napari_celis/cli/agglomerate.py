@@ -130,10 +130,10 @@ def _require_usage(
     """Refuse options that do not go together."""
     if output is None and session is None:
         raise typer.BadParameter("Missing option '--output' / '-o', or --session.")
-    if given["model"] is None and not goes_on:
-        raise typer.BadParameter("Missing option '--model'; only a session that exists names its own.")
     if relocate and not goes_on:
         raise typer.BadParameter("--relocate is for volumes of a session that exists.")
+    if given["model"] is None and not goes_on:
+        raise typer.BadParameter("Missing option '--model'; only a session that exists names its own.")
     if goes_on and has_policy:
         raise typer.BadParameter("A session has its policy; leave --policy out.")
 

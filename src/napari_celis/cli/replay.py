@@ -7,14 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, require_outputs, say, write_json
-from napari_celis.cli.outputs import require_distinct
+from napari_celis.cli.options import JsonOption, say, write_json
 from napari_celis.cli.session_options import (
     RelocateOption,
     SessionArgument,
     TableOption,
     relocations,
-    require_table_output,
+    require_session_outputs,
 )
 
 SHOWN = 10
@@ -46,9 +45,7 @@ def replay(
     from napari_celis.pipeline.replay import prepare_replay
     from napari_celis.pipeline.replay import replay as replay_session
 
-    require_outputs(json)
-    require_distinct({"--json": json, "the session": session}, {})
-    require_table_output(table, session)
+    require_session_outputs(session, table=table, json=json)
     begin = time.monotonic()
     with Session.open(session, read_only=True) as opened:
         if table is not None:

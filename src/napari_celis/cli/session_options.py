@@ -43,17 +43,24 @@ def relocations(given: list[str] | None) -> dict[str, str]:
     return found
 
 
-def require_table_output(table: Path | None, session: Path) -> None:
-    """Refuse a table that cannot be written, or that would replace the session."""
-    if table is None:
-        return
+def require_session_outputs(session: Path, *, table: Path | None = None, json: Path | None = None) -> None:
+    """Refuse outputs that cannot be written, or that would replace the session or each other.
+
+    Parameters
+    ----------
+    session : Path
+        What is read.
+    table, json : Path, optional
+        What will be written.
+    """
     from napari_celis.cli.options import require_outputs
     from napari_celis.cli.outputs import require_distinct
     from napari_celis.io.session.table import require_table
 
-    require_outputs(table)
-    require_table(table)
-    require_distinct({"--table": table, "the session": session}, {})
+    require_outputs(table, json)
+    require_distinct({"--table": table, "--json": json, "the session": session}, {})
+    if table is not None:
+        require_table(table)
 
 
 def run_recorded(agglomerator: Agglomerator, threshold: float, session: Session | None) -> list[Step]:

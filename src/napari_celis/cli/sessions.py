@@ -27,7 +27,7 @@ from napari_celis.cli.session_options import (
     SessionArgument,
     TableOption,
     relocations,
-    require_table_output,
+    require_session_outputs,
 )
 
 if TYPE_CHECKING:
@@ -54,9 +54,7 @@ def show(session: SessionArgument, table: TableOption = None, json: JsonOption =
     from napari_celis.io.session.file import Session
     from napari_celis.io.session.table import write_table
 
-    require_outputs(json)
-    require_distinct({"--json": json, "the session": session}, {})
-    require_table_output(table, session)
+    require_session_outputs(session, table=table, json=json)
     with Session.open(session, read_only=True) as opened:
         figures = _figures(opened)
         if table is not None:
@@ -89,8 +87,7 @@ def check(session: SessionArgument, relocate: RelocateOption = None, json: JsonO
         require_same_model,
     )
 
-    require_outputs(json)
-    require_distinct({"--json": json, "the session": session}, {})
+    require_session_outputs(session, json=json)
     with Session.open(session, read_only=True) as opened:
         problems = opened.problems()
         try:

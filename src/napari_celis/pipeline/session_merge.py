@@ -106,7 +106,11 @@ def plan_merge(
     while not work.try_once():
         pass
     return MergePlan(
-        tuple(work.decisions), n_common, work.n_agreed, work.n_greedy_left_out, tuple(work.conflicts.values())
+        tuple(work.decisions),
+        n_common,
+        work.n_agreed,
+        work.n_greedy_left_out + len(work.ruled_out),
+        tuple(work.conflicts.values()),
     )
 
 
@@ -121,6 +125,8 @@ class _Joining:
     rule: Rule
     dropped: set[int] = field(default_factory=set)
     """Decisions of the first that do not stand, by their place."""
+    ruled_out: set[int] = field(default_factory=set)
+    """Those of them that were merges by greedy."""
     conflicts: dict[int, Conflict] = field(default_factory=dict)
     """By the place of the second one's decision."""
     decisions: list[SessionEvent] = field(default_factory=list)
@@ -156,7 +162,7 @@ class _Joining:
                 self._ask(place, record, None, reason)
             return True
         if all(other.event.step.kind == "greedy" for other in others):
-            self.n_greedy_left_out += 1
+            self.ruled_out.add(blocking[0])
             winner: Side | None = "second"
         else:
             winner = self._ask(place, record, others[0], reason)
