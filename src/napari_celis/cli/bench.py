@@ -60,6 +60,10 @@ WINDOW = ("stall_ms", "recolour_hz", "viewer_growth_mb", "first_merge_seconds")
 """Figures that need a window."""
 
 
+ON_REQUEST = ("load", "crash")
+"""What takes longer than all else, and is measured only by name: many decisions, many kills."""
+
+
 @app.command()
 def bench(
     supervoxels: Annotated[
@@ -75,14 +79,17 @@ def bench(
         Path | None,
         typer.Option(metavar="MODEL", help="For the same: a model that has not seen the last third of it."),
     ] = None,
-    only: Annotated[str | None, typer.Option(metavar="KEY", help="Measure this figure alone.")] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Measure this figure alone; load and crash only so."),
+    ] = None,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Greedy steps per benchmark.")] = 300,
     json: JsonOption = None,
 ) -> None:
     """Measure the figures that the design sets goals for, on the data named in the output."""
-    if only is not None and only not in GOALS:
+    if only is not None and only not in (*GOALS, *ON_REQUEST):
         raise typer.BadParameter(
-            f"there is no figure {only!r}; there are: {', '.join(GOALS)}", param_hint="--only"
+            f"there is no figure {only!r}; there are: {', '.join((*GOALS, *ON_REQUEST))}", param_hint="--only"
         )
     require_outputs(json)
     inputs = {"--supervoxels": supervoxels, "--image": image, "--truth": truth, "--model": model}
@@ -108,6 +115,8 @@ def bench(
         **dict.fromkeys(GROWTH, _measure_step_growth),
         **dict.fromkeys(("run_growth", "large_run_peak_gb"), scale.measure_run_growth),
         **dict.fromkeys(WINDOW, _measure_window),
+        "load": _measure_load,
+        "crash": _measure_crash,
     }
     volume = open_volume(supervoxels) if supervoxels else sample_volumes()["supervoxels"]
     data = measures.BenchData(volume.name, read_labels(volume), steps)
@@ -133,6 +142,21 @@ def _measure_step_growth(data: BenchData) -> dict[str, float]:
     from napari_celis.gui.responsiveness import measure_snapshots
 
     return measure_step_growth(data, measure_snapshots)
+
+
+def _measure_load(data: BenchData) -> dict[str, float]:
+    """Measure a session with very many decisions, and what the panel asks for then."""
+    from napari_celis.bench.load import measure_load
+    from napari_celis.gui.responsiveness import measure_snapshots
+
+    return measure_load(data, measure_snapshots)
+
+
+def _measure_crash(data: BenchData) -> dict[str, float]:
+    """Kill programs at random moments, and count what is lost."""
+    from napari_celis.bench.crash import measure_crash
+
+    return measure_crash()
 
 
 def _measure_window(data: BenchData) -> dict[str, float]:
