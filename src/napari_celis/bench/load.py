@@ -1,4 +1,4 @@
-"""A session as large as people make them in months: is everything still quick, and is it all there again?"""
+"""A session as large as people make them in months: what they wait for, and whether all is there again."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def measure_load(
         figures["load_first_scores_seconds"], agglomerator = _seconds(cells.agglomerator)
         with agglomerator, Session.create(path, _head(shape, agglomerator)) as session:
             figures |= _decide(agglomerator, session, n_decisions, n_by_hand)
-            figures |= {} if also is None else {f"load_{key}": value for key, value in also(agglomerator).items()}
+            figures |= (
+                {} if also is None else {f"load_{key}": value for key, value in also(agglomerator).items()}
+            )
             figures["load_peak_gb"] = peak_gb()
             figures["load_save_as_seconds"] = _seconds(lambda: session.save_as(Path(folder, "copy.celis")))[0]
             figures["load_file_mb"] = Path(folder, "copy.celis").stat().st_size / 1e6
@@ -83,11 +85,11 @@ def _decide(agglomerator: Agglomerator, session: Session, n_decisions: int, n_by
     while len(by_hand) < n_by_hand:
         work = _decision(agglomerator, BY_HAND[len(by_hand) % len(BY_HAND)], rng)
         try:
-            by_hand.append(_seconds(lambda: (work(), writer.flush()))[0])
+            by_hand.append(_kept_seconds(work, writer))
         except ActionError:
             continue
-    steps = [_seconds(lambda: (agglomerator.step(np.inf), writer.flush()))[0] for _ in range(N_TIMED)]
-    undos = [_seconds(lambda: (agglomerator.undo(), writer.flush()))[0] for _ in range(N_TIMED)]
+    steps = [_kept_seconds(lambda: agglomerator.step(np.inf), writer) for _ in range(N_TIMED)]
+    undos = [_kept_seconds(agglomerator.undo, writer) for _ in range(N_TIMED)]
     return {
         "load_decisions": len(agglomerator.history),
         "load_by_hand_p95_ms": _p95(by_hand[-1000:]),
@@ -127,6 +129,14 @@ def _resume(cells: Cells, session: Session, agglomerator: Agglomerator) -> Figur
             undos = [_seconds(again.undo)[0] for _ in range(N_TIMED)]
         figures |= {name: read + followed + seconds, "load_resumed_undo_p95_ms": _p95(undos)}
     return figures
+
+
+def _kept_seconds(work: Callable[[], object], writer: SessionWriter) -> float:
+    """Time something together with writing it to the disk."""
+    begin = time.perf_counter()
+    work()
+    writer.flush()
+    return time.perf_counter() - begin
 
 
 def _p95(seconds: list[float]) -> float:
