@@ -31,11 +31,12 @@ SESSIONS = ("session", "json lines", "kept arrays", "values")
 MODELS = ("file", "words")
 CELLS = (
     "UPDATE head SET value = ?", "UPDATE head SET key = ? WHERE key = 'created'",
-    "UPDATE settings SET value = ?", "UPDATE volumes SET shape = ?", "UPDATE volumes SET role = ? WHERE role = 'image'",
-    "UPDATE volumes SET path = ?", "UPDATE events SET event = ?", "UPDATE events SET kind = ?",
-    "UPDATE events SET u_id = ?", "UPDATE events SET score = ?", "UPDATE events SET time = ?",
-    "UPDATE events SET who = ?", "UPDATE events SET n_segments = ?", "UPDATE segments SET name = ?",
-    "UPDATE questions SET answer = ?", "UPDATE events SET number = number + ?",
+    "UPDATE settings SET value = ?", "UPDATE volumes SET shape = ?",
+    "UPDATE volumes SET role = ? WHERE role = 'image'", "UPDATE volumes SET path = ?",
+    "UPDATE events SET event = ?", "UPDATE events SET kind = ?", "UPDATE events SET u_id = ?",
+    "UPDATE events SET score = ?", "UPDATE events SET time = ?", "UPDATE events SET who = ?",
+    "UPDATE events SET n_segments = ?", "UPDATE segments SET name = ?", "UPDATE questions SET answer = ?",
+    "UPDATE events SET number = number + ?",
 )  # fmt: skip
 """What a stranger may have written into a session whose tables are in order."""
 EXPECTED = {"u": ((None,), "<i4"), "centroid": ((None, 3), "<f8"), "taken": ((None,), "|b1")}
