@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_celis.gui.display import virtual_display
+from napari_celis.gui.plugin.display import virtual_display
 from picture_studio import GIF_SIZE, ROOT, SIZE, Studio, write_gif
 
 FOLDER = ROOT / "docs" / "images"
@@ -36,7 +36,7 @@ N_DECISIONS = 3
 def picture_data(studio: Studio) -> None:
     """The tab Data, everything chosen."""
     studio.show_tab("Data")
-    studio.wait_until(lambda: studio.workspace.counted() is not None)
+    studio.wait_until(lambda: studio.workspace.data.counted() is not None)
     studio.save("data")
 
 
@@ -87,14 +87,16 @@ def begin(studio: Studio, tab: Any) -> tuple[Any, list[str]]:
 def add_decisions(studio: Studio, frames: list[np.ndarray], times: list[int]) -> None:
     """Accept some doubtful merges with the key A, one picture each."""
     studio.show_tab("Decisions")
-    deciding = studio.undecided()
+    decisions = studio.undecided()
     for _ in range(N_DECISIONS):
         studio.rest(1500)
         frames.append(studio.grab())
         times.append(LOOK_MS)
-        before = deciding.action
-        deciding.accept()
-        studio.wait_until(lambda before=before: deciding.action not in (before, -1) and bool(deciding.parts))
+        before = decisions.pair.action
+        decisions.accept()
+        studio.wait_until(
+            lambda before=before: decisions.pair.action not in (before, -1) and bool(decisions.pair.parts)
+        )
     studio.rest(1500)
     frames.append(studio.grab())
     times.append(2 * LOOK_MS)
@@ -104,7 +106,7 @@ def picture_demo(studio: Studio) -> None:
     """The whole window after a run."""
     studio.show_tab("Agglomerate")
     studio.finished()
-    studio.workspace.select()
+    studio.workspace.selection.select()
     studio.save("demo")
 
 
@@ -134,10 +136,10 @@ def picture_3d(studio: Studio) -> None:
 
 def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float]) -> None:
     """Take a picture of the two segments of the most doubtful merge in 3-D."""
-    from napari_celis.gui.highlight import Highlight
+    from napari_celis.gui.canvas.canvas import Canvas
 
     studio.undecided()
-    surfaces = Highlight.of(studio.workspace).meshes
+    surfaces = Canvas.of(studio.workspace).highlight.meshes
     studio.viewer.dims.ndisplay = 3
     studio.wait_until(lambda: len(surfaces.layers) == 2)
     studio.settle()
@@ -164,7 +166,7 @@ def picture_export(studio: Studio) -> None:
     """The tab Export."""
     studio.show_tab("Export")
     studio.finished()
-    studio.workspace.select()
+    studio.workspace.selection.select()
     studio.save("export")
 
 
@@ -181,15 +183,17 @@ def picture_going_on(studio: Studio) -> None:
     """What a new window offers when decisions were made in an earlier one."""
     studio.show_tab("Decisions")
     studio.finished()
-    deciding = studio.undecided()
-    n_steps = len(deciding.snapshot.steps)
-    for decide in (deciding.accept, deciding.reject):
+    decisions = studio.undecided()
+    n_steps = len(studio.workspace.run.snapshot.steps)
+    for decide in (decisions.accept, decisions.reject):
         decide()
         n_steps += 1
-        studio.wait_until(lambda n=n_steps: len(deciding.snapshot.steps) >= n and deciding.action >= 0)
+        studio.wait_until(
+            lambda n=n_steps: len(studio.workspace.run.snapshot.steps) >= n and decisions.pair.action >= 0
+        )
     studio.reopen()
     studio.show_tab("Agglomerate")
-    studio.wait_until(lambda: bool(studio.panel.going_on.runs))
+    studio.wait_until(lambda: bool(studio.panel.resume.runs))
     studio.save("going-on")
 
 
@@ -206,15 +210,15 @@ def picture_light(studio: Studio) -> None:
 def picture_problem(studio: Studio) -> None:
     """What bad input looks like: supervoxels of another shape."""
     workspace = studio.workspace
-    own = workspace.supervoxels_layer
+    own = workspace.data.supervoxels_layer
     studio.show_tab("Data")
     crop = studio.viewer.add_labels(
         np.asarray(own.data[: own.data.shape[0] // 2]), scale=own.scale, units=own.units, name="crop"
     )
     crop.visible = False
-    workspace.choose("supervoxels", crop)
+    workspace.data.choose("supervoxels", crop)
     studio.save("problem")
-    workspace.choose("supervoxels", own)
+    workspace.data.choose("supervoxels", own)
     studio.viewer.layers.remove(crop)
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from napari_celis.gui.demo import open_demo
+from napari_celis.gui.plugin.demo import open_demo
 from napari_celis.io.volumes import open_volume
 
 if TYPE_CHECKING:
-    from napari_celis.gui.panel import CelisPanel
+    from napari_celis.gui.plugin.panel import CelisPanel
 
 ROOT = Path(__file__).resolve().parents[1]
 DATASETS = {"image": "raw", "supervoxels": "labels/supervoxels", "truth": "labels/neuron_ids"}
@@ -60,8 +60,10 @@ class Studio:
             layer.metadata["celis"]["source"] = source.removeprefix(f"{home}{os.sep}")
         self.show_window(SIZE)
         if self._model is not None:
-            self.workspace.choose_model(self._model)
-        self.wait_until(lambda: self.workspace.model is not None and not self.workspace.is_busy)
+            self.workspace.preparation.load_model(self._model)
+        self.wait_until(
+            lambda: self.workspace.data.model is not None and not self.workspace.preparation.is_busy
+        )
 
     def reopen(self) -> None:
         """Close the window and open it again, as on another day."""
@@ -81,7 +83,9 @@ class Studio:
         end = time.monotonic() + seconds
         while not is_true():
             if time.monotonic() > end:
-                raise TimeoutError(f"Waited {seconds:.0f} s in vain. Problem: {self.workspace.problem}")
+                raise TimeoutError(
+                    f"Waited {seconds:.0f} s in vain. Problem: {self.workspace.messages.current}"
+                )
             self.rest(30)
 
     def show_window(self, size: tuple[int, int], *, with_layers: bool = True) -> None:
@@ -131,10 +135,10 @@ class Studio:
 
     def prepared(self) -> Any:
         """Return the engine; the first call makes it."""
-        if self.workspace.engine is None:
-            self.workspace.prepare()
-            self.wait_until(lambda: self.workspace.engine is not None)
-        return self.workspace.engine
+        if self.workspace.run.engine is None:
+            self.workspace.preparation.prepare()
+            self.wait_until(lambda: self.workspace.run.engine is not None)
+        return self.workspace.run.engine
 
     def finished(self) -> Any:
         """Return the engine after a whole run."""
@@ -148,14 +152,13 @@ class Studio:
 
     def undecided(self) -> Any:
         """Look at the most doubtful decision and return what is deciding it."""
-        from napari_celis.gui.deciding import Deciding
 
-        deciding = Deciding.of(self.workspace)
-        deciding.clear()
-        self.wait_until(lambda: len(deciding.queue()) > 0)
-        deciding.next_doubtful()
-        self.wait_until(lambda: bool(deciding.parts) and bool(deciding.centres))
-        return deciding
+        decisions = self.workspace.decisions
+        decisions.clear()
+        self.wait_until(lambda: len(decisions.open_actions()) > 0)
+        decisions.next_uncertain()
+        self.wait_until(lambda: bool(decisions.pair.parts) and bool(decisions.pair.centres))
+        return decisions
 
     def look_at(self, layers: Sequence[Any], angles: tuple[float, float, float]) -> None:
         """Turn the camera of the 3-D view to some layers, so that they fill it."""
@@ -175,7 +178,7 @@ class Studio:
 
 def _open_on(path: Path) -> CelisPanel:
     """Open a window on the volumes of a file."""
-    from napari_celis.gui.viewing import dock_panel, open_viewer
+    from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer
 
     volumes = {role: open_volume(f"{path}:volumes/{name}") for role, name in DATASETS.items()}
     return dock_panel(open_viewer(volumes, SIZE))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from skimage.io import imread
 
-from napari_celis.gui.demo import phantom_model
+from napari_celis.gui.layers.samples import phantom_model
 from napari_celis.io.samples import sample_volumes
 from napari_celis.io.volumes import open_volume
 

@@ -14,8 +14,8 @@ from gui.patience import be_patient
 from models.small import small_model
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume
-from napari_celis.gui.layers import KINDS, volume_to_layer
-from napari_celis.gui.workspace import Workspace
+from napari_celis.gui.layers.volume_layers import KINDS, volume_to_layer
+from napari_celis.gui.session.workspace import Workspace
 from napari_celis.models.apply import affinities_of
 from napari_celis.pipeline.agglomeration import agglomerator_of
 
@@ -59,6 +59,14 @@ def our_plugin(npe2pm):
     """Register this plugin, and no other that happens to be installed."""
     with npe2pm.tmp_plugin(package="napari-celis") as plugin:
         yield plugin
+
+
+def asked(qtbot, engine, question):
+    """Ask the engine's thread about its agglomerator, and wait for the answer."""
+    answers = []
+    engine.ask(question, answers.append)
+    qtbot.waitUntil(lambda: bool(answers))
+    return answers[0]
 
 
 def kept(steps):

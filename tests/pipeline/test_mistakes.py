@@ -17,7 +17,7 @@ from gui.conftest import SHAPE, VOXEL_NM
 from models.small import small_model
 from napari_celis.cli import app
 from napari_celis.core.errors import CelisError
-from napari_celis.gui.workspace import Workspace
+from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io import memory
 from napari_celis.io.volumes import open_volume
 from napari_celis.models.model_file import save_model
@@ -88,12 +88,12 @@ def in_the_panel(case: Case, folder, qtbot) -> str:
         for role in ROLES:
             given = getattr(case, role)
             if given is not None:
-                workspace.choose(role, workspace.viewer.add_layer(as_layer(role, given, folder)))
-        workspace.use_model(replace(small_model(), thresholds={"energy": case.threshold}))
-        workspace.prepare()
-        qtbot.waitUntil(lambda: not workspace.is_busy, timeout=30_000)
-        assert workspace.engine is None
-        return workspace.problem[0]
+                workspace.data.choose(role, workspace.viewer.add_layer(as_layer(role, given, folder)))
+        workspace.data.use_model(replace(small_model(), thresholds={"energy": case.threshold}))
+        workspace.preparation.prepare()
+        qtbot.waitUntil(lambda: not workspace.preparation.is_busy, timeout=30_000)
+        assert workspace.run.engine is None
+        return workspace.messages.current.text
     finally:
         workspace.dispose()
 

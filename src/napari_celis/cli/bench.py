@@ -139,7 +139,7 @@ def bench(
 def _measure_step_growth(data: BenchData) -> dict[str, float]:
     """Measure steps in a large volume, and what the panel asks for there."""
     from napari_celis.bench.scale import measure_step_growth
-    from napari_celis.gui.responsiveness import measure_snapshots
+    from napari_celis.gui.plugin.responsiveness import measure_snapshots
 
     return measure_step_growth(data, measure_snapshots)
 
@@ -147,7 +147,7 @@ def _measure_step_growth(data: BenchData) -> dict[str, float]:
 def _measure_load(data: BenchData) -> dict[str, float]:
     """Measure a session with very many decisions, and what the panel asks for then."""
     from napari_celis.bench.load import measure_load
-    from napari_celis.gui.responsiveness import measure_snapshots
+    from napari_celis.gui.plugin.responsiveness import measure_snapshots
 
     return measure_load(data, measure_snapshots)
 
@@ -161,7 +161,7 @@ def _measure_crash(data: BenchData) -> dict[str, float]:
 
 def _measure_window(data: BenchData) -> dict[str, float]:
     """Measure a run in a window; say so where none can be opened, and measure the rest."""
-    from napari_celis.gui.responsiveness import measure_window
+    from napari_celis.gui.plugin.responsiveness import measure_window
 
     try:
         return measure_window(data)

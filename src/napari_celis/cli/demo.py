@@ -20,8 +20,8 @@ def demo(
 ) -> None:
     """Open the bundled sample in napari; without a display, draw it all the same and write what it shows."""
     require_folder_output("--output", output)
-    from napari_celis.gui.demo import record_demo, show_demo
-    from napari_celis.gui.display import has_display
+    from napari_celis.gui.plugin.demo import record_demo, show_demo
+    from napari_celis.gui.plugin.display import has_display
 
     if has_display():
         show_demo()

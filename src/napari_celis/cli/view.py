@@ -21,7 +21,7 @@ def view(
 ) -> None:
     """Open the viewer with these volumes as layers, and the panel."""
     from napari_celis.core.errors import CelisError
-    from napari_celis.gui.display import has_display, require_qt
+    from napari_celis.gui.plugin.display import has_display, require_qt
 
     if not has_display():
         raise CelisError(
@@ -29,7 +29,7 @@ def view(
             "`celis info` and `celis evaluate` work without one."
         )
     require_qt()
-    from napari_celis.gui.viewing import dock_panel, open_viewer, run
+    from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer, run
     from napari_celis.io.volumes import open_volume, require_same_shape
 
     paths = {"image": image, "supervoxels": supervoxels, "truth": truth}

@@ -1,0 +1,67 @@
+"""Where the camera goes when something is to be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from napari.layers import Layer
+
+BLANK = 0.25
+"""Share of the canvas, at most, that lies beyond an edge of the volume where the camera has flown."""
+
+
+def camera_of(viewer: Any) -> Any:
+    """Return the camera of a viewer, which moved in napari 0.9."""
+    return getattr(viewer, "scene", viewer).camera
+
+
+class Camera:
+    """Moves the view of one viewer.
+
+    Parameters
+    ----------
+    viewer : Viewer
+        Its section and camera change; its zoom does not.
+    get_layer : callable
+        Returns the layer whose voxels positions are in; None while there is none.
+    """
+
+    def __init__(self, viewer: Any, get_layer: Callable[[], Layer | None]) -> None:
+        self._viewer, self._get_layer = viewer, get_layer
+
+    def fly_to(self, position: Sequence[float] | np.ndarray) -> None:
+        """Bring a position, z, y, x in voxels, into the view.
+
+        It comes into the middle, or near it where half the view would be blank.
+        """
+        layer = self._get_layer()
+        if layer is None:
+            return
+        world = np.asarray(layer.data_to_world(tuple(float(value) for value in position)))
+        dims, camera = self._viewer.dims, camera_of(self._viewer)
+        n_more = dims.ndim - 3
+        for axis in dims.not_displayed:
+            if axis >= n_more:
+                dims.set_point(axis, world[axis - n_more])
+        shown = [axis - n_more for axis in dims.displayed if axis >= n_more]
+        if len(shown) == 2:
+            middle = _inside(world[shown], layer.extent.world[:, shown], self._view_size(camera))
+            camera.center = (0.0, *middle)
+        else:
+            camera.center = tuple(world[shown])
+
+    def _view_size(self, camera: Any) -> np.ndarray:
+        """Return height and width of what the canvas shows, in units of the world."""
+        viewer = self._viewer
+        size = viewer.canvas.size if hasattr(viewer, "canvas") else viewer._canvas_size
+        view: np.ndarray = np.array(size) / camera.zoom
+        return view
+
+
+def _inside(wanted: np.ndarray, extent: np.ndarray, view: np.ndarray) -> np.ndarray:
+    """Move the middle of the view so that not too much of it is blank."""
+    room = (0.5 - BLANK) * view
+    low, high = extent[0] + room, extent[1] - room
+    return np.where(low < high, np.clip(wanted, low, high), extent.mean(axis=0))

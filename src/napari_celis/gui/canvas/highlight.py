@@ -1,0 +1,255 @@
+"""What lights up in the canvas: the selected segments, the sides of a cut, and what each centre says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from napari.layers import Labels, Layer, Points
+from napari.utils.colormaps import Colormap, CyclicLabelColormap
+from napari.utils.colormaps.standardize_color import transform_color
+from qtpy.QtCore import QObject
+
+from napari_celis.core.explain import CentreChanges
+from napari_celis.gui.canvas.meshes import SelectionMeshes
+from napari_celis.gui.canvas.segmentation_view import SegmentationView
+from napari_celis.gui.layers.adding import add_unfocused
+from napari_celis.gui.layers.live_labels import LiveLabels
+from napari_celis.gui.layers.volume_layers import redraw
+from napari_celis.gui.qt.colours import OKABE_ITO
+from napari_celis.gui.session.engine.engine import Engine
+from napari_celis.gui.session.geometry import outline, repeat_along
+from napari_celis.gui.session.workspace import Workspace
+
+FIRST, SECOND, FIRST_CLICKED, SECOND_CLICKED, SIDE_A, SIDE_B = range(1, 7)
+"""Values of the layer that lights up."""
+COLOURS = {
+    FIRST: OKABE_ITO["orange"],
+    SECOND: OKABE_ITO["sky"],
+    FIRST_CLICKED: "#FFD27A",
+    SECOND_CLICKED: "#B5DEF7",
+    SIDE_A: OKABE_ITO["vermilion"],
+    SIDE_B: OKABE_ITO["green"],
+}
+RIM = "#505050"
+"""Colour around centres."""
+OUTLINE = 2
+"""Width of outlines in voxels."""
+BRIGHT_SHARE = 0.9
+"""Centres beyond this share have the brightest colour, so that one large change does not pale all others."""
+CENTRE_COLOURS = (OKABE_ITO["blue"], "#F7F7F7", OKABE_ITO["vermilion"])
+"""Merging lowers the energy of a centre, leaves it, raises it."""
+
+
+class OutlinedLabels(LiveLabels):
+    """Labels that show outlines in sections and full bodies in 3-D.
+
+    The outlines that napari draws itself raise a warning at every change to the 3-D view.
+    """
+
+    is_outlined = True
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        values = super().__getitem__(key)
+        return outline(values, OUTLINE) if self.is_outlined and values.ndim == 2 else values
+
+
+class Highlight(QObject):
+    """Keeps our layers in step with what is being decided.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Whose selection and decisions light up.
+    segmentation : SegmentationView
+        Says where the layers lie.
+    """
+
+    def __init__(
+        self, workspace: Workspace, segmentation: SegmentationView, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._workspace, self._viewer = workspace, workspace.viewer
+        self._run, self._selection = workspace.run, workspace.selection
+        self._decisions, self._pair = workspace.decisions, workspace.decisions.pair
+        self._segmentation = segmentation
+        self.segments: Labels | None = None
+        self.centres: Points | None = None
+        self._is_lit = False
+        self._made_for: Engine | None = None
+        self._shown_centres: tuple[tuple[CentreChanges, ...], int] = ((), -1)
+        self.meshes = SelectionMeshes(workspace, segmentation, self)
+        self.meshes.changed.connect(self._show_one_body)
+        self._decisions.changed.connect(self._show)
+        self._run.changed.connect(self._on_run)
+        self._viewer.dims.events.ndisplay.connect(self._on_view)
+        self._viewer.dims.events.order.connect(self._on_view)
+        self._viewer.layers.events.removed.connect(self._on_removed)
+        workspace.closing.connect(self._let_go)
+        self._on_run()
+
+    def values(self) -> np.ndarray:
+        """Compute the value of every supervoxel in the layer that lights up, uint8 (N + 1,)."""
+        supervoxels, plan = self._run.supervoxels, self._decisions.plan
+        lut = np.zeros(1 if supervoxels is None else supervoxels.n + 1, dtype=np.uint8)
+        if plan is not None:
+            lut[plan.first_side], lut[plan.second_side] = SIDE_A, SIDE_B
+            return lut
+        selected = self._selection.supervoxels
+        for supervoxel, value in zip(selected, (FIRST, SECOND), strict=False):
+            lut[self._pair.members(supervoxel)] = value
+        for supervoxel, value in zip(selected, (FIRST_CLICKED, SECOND_CLICKED), strict=False):
+            lut[supervoxel] = value
+        return lut
+
+    def _show(self) -> None:
+        """Bring all layers up to date."""
+        if not self._is_at_work:
+            return
+        self._show_segments()
+        self._show_centres()
+        self.meshes.show()
+
+    def _show_segments(self) -> None:
+        lut = self.values()
+        if self.segments is None and lut.any():
+            self._make_segments()
+        if self.segments is None:
+            return
+        data, is_outlined = self.segments.data, self._decisions.plan is None
+        if data.is_outlined != is_outlined or not np.array_equal(data.lut, lut):
+            data.lut, data.is_outlined = lut, is_outlined
+            redraw(self.segments, self._viewer.layers)
+        self._show_one_body()
+
+    def _show_one_body(self) -> None:
+        """Hide what is empty, and leave the 3-D view to surfaces where there are some: both would flicker."""
+        if self.segments is None:
+            return
+        is_doubled = bool(self.meshes.layers) and self._viewer.dims.ndisplay == 3
+        is_lit = bool(self.segments.data.lut.any()) and not is_doubled
+        if is_lit != self._is_lit:
+            self._is_lit = self.segments.visible = is_lit
+
+    def _new_segments(self, dense: np.ndarray, lut: np.ndarray) -> Labels:
+        # A `DirectLabelColormap` would compile for seconds when it is first used.
+        colours = transform_color(["transparent", *(COLOURS[value] for value in sorted(COLOURS))])
+        return Labels(
+            OutlinedLabels(dense, lut),
+            name="selection",
+            colormap=CyclicLabelColormap(colors=colours),
+            opacity=0.8,
+            blending="translucent_no_depth",
+            metadata={"celis": {"kind": "labels", "is_live": True}},
+            **self._segmentation.placement,
+        )
+
+    def _show_centres(self) -> None:
+        """Show the energy change at every centre as coloured points."""
+        found, axis = self._pair.centres, self._hidden_axis()
+        is_awaited = not found and self._pair.action >= 0 and self._pair.wants_centres
+        if is_awaited or (found, axis) == self._shown_centres:
+            return
+        self._shown_centres = (found, axis)
+        positions, changes = self._centre_points(found, axis)
+        if len(positions):
+            self._make_centres()
+        if self.centres is not None:
+            # In place: a layer that comes or goes takes napari half a second.
+            self.centres.data = positions.astype(np.float32)
+            self.centres.features = {"ΔE": changes}
+            if len(positions):
+                self.centres.face_color = _colours(changes)
+
+    def _hidden_axis(self) -> int:
+        """Return the axis across the section that is shown, -1 in 3-D."""
+        dims = self._viewer.dims
+        return int(dims.order[0]) - (dims.ndim - 3) if dims.ndisplay == 2 else -1
+
+    def _centre_points(self, found: tuple[CentreChanges, ...], axis: int) -> tuple[np.ndarray, np.ndarray]:
+        """Collect positions and energy changes; a section shows all centres that stand for it."""
+        positions, changes = [np.empty((0, 3))], [np.empty(0)]
+        specs = () if self._run.engine is None else self._run.engine.tables.specs
+        stride = {spec.name: int(spec.stride_zyx[axis]) if axis >= 0 else 1 for spec in specs}
+        for part in found:
+            positions.append(repeat_along(part.centres, max(axis, 0), stride[part.spec_name]))
+            changes.append(np.repeat(part.changes, stride[part.spec_name]))
+        return np.concatenate(positions), np.concatenate(changes)
+
+    def _new_centres(self) -> Points:
+        return Points(
+            ndim=3,
+            # Without a rim, centres that change little vanish on the white canvas of the light theme.
+            border_width=0.12,
+            border_color=RIM,
+            size=1.5,
+            name="ΔE at centres",
+            opacity=0.9,
+            **self._segmentation.placement,
+        )
+
+    def _add(self, layer: Layer) -> None:
+        add_unfocused(self._viewer, layer)
+        layer.mouse_pan = True
+
+    def _remove(self, layer: Layer | None) -> None:
+        if layer is not None and layer in self._viewer.layers:
+            self._viewer.layers.remove(layer)
+
+    def _on_run(self) -> None:
+        """Make other layers for other supervoxels."""
+        for layer in (self.segments, self.centres):
+            self._remove(layer)
+        self.segments, self.centres, self._shown_centres = None, None, ((), -1)
+        self._made_for = self._run.engine
+        self.meshes.clear()
+        # Made before they are needed: it takes napari a second, for which no key and no run should wait.
+        for make in (self._make_segments, self._make_centres):
+            self._workspace.deferred.add(make)
+
+    def _make_segments(self) -> None:
+        supervoxels = self._run.supervoxels
+        if self.segments is None and supervoxels is not None and self._is_at_work:
+            self.segments = self._new_segments(supervoxels.dense, self.values())
+            self._add(self.segments)
+            self._is_lit = True
+            self._show_one_body()
+
+    def _make_centres(self) -> None:
+        if self.centres is None and self._is_at_work:
+            self.centres = self._new_centres()
+            self._add(self.centres)
+
+    @property
+    def _is_at_work(self) -> bool:
+        """Whether there is a run whose segments can light up, and a layer that ours could lie over."""
+        is_run = self._run.engine is not None and self._run.engine is self._made_for
+        return is_run and self._segmentation.reference_layer() is not None
+
+    def _on_view(self, event: Any) -> None:
+        # Later: a layer that goes may turn the axes, and while it goes none may come.
+        self._workspace.deferred.add(self._follow_view)
+
+    def _follow_view(self) -> None:
+        if self._is_at_work:
+            self._show_centres()
+            self.meshes.show()
+            self._show_one_body()
+
+    def _on_removed(self, event: Any) -> None:
+        """Make a layer again that the user removed, when it is needed next."""
+        if event.value is self.segments:
+            self.segments = None
+        elif event.value is self.centres:
+            self.centres = None
+
+    def _let_go(self) -> None:
+        self._viewer.dims.events.ndisplay.disconnect(self._on_view)
+        self._viewer.dims.events.order.disconnect(self._on_view)
+        self._viewer.layers.events.removed.disconnect(self._on_removed)
+
+
+def _colours(changes: np.ndarray) -> np.ndarray:
+    """Colour energy changes: blue where a merge lowers the energy, red where it raises it, white for none."""
+    largest = float(np.quantile(np.abs(changes), BRIGHT_SHARE)) or float(np.abs(changes).max()) or 1.0
+    return Colormap([*CENTRE_COLOURS], name="ΔE").map(0.5 + 0.5 * np.clip(changes / largest, -1, 1))

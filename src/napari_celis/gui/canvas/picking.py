@@ -1,0 +1,201 @@
+"""Point and click: a click in the canvas becomes a selection."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import QObject
+
+from napari_celis.gui.canvas.highlight import Highlight
+from napari_celis.gui.canvas.keys import DECISION_KEYS, CanvasKeys
+from napari_celis.gui.canvas.mouse_mode import MouseMode
+from napari_celis.gui.canvas.segmentation_view import SegmentationView
+from napari_celis.gui.session.geometry import supervoxel_along, supervoxel_at
+from napari_celis.gui.session.workspace import Workspace
+
+POINT = "point"
+"""The mouse mode in which clicks select segments."""
+CLICK_PIXELS = 4
+"""A press that moves further than this is a drag and moves the camera."""
+
+NO_ENGINE = "After Prepare or Run on the tab Agglomerate, a click selects a segment."
+OFF = "Clicks belong to napari. “Point and click” on the tab Decisions lets them select segments."
+CONFIRM = "Two colours show the two sides. Enter cuts · Esc cancels"
+
+
+class CanvasPicker(QObject):
+    """Turns clicks in the canvas of a viewer into selections, and keys into decisions about them.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Whose selection changes.
+    segmentation : SegmentationView
+        Has the layer that is clicked.
+    highlight : Highlight
+        Lights up what is selected, also where the segmentation is hidden.
+    mouse_mode : MouseMode
+        Whether clicks are ours.
+    keys : CanvasKeys
+        Gets the keys that decide.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        segmentation: SegmentationView,
+        highlight: Highlight,
+        mouse_mode: MouseMode,
+        keys: CanvasKeys,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace, self._viewer = workspace, workspace.viewer
+        self._selection, self._decisions = workspace.selection, workspace.decisions
+        self._segmentation, self._highlight, self._mode = segmentation, highlight, mouse_mode
+        for key, decide in DECISION_KEYS.items():
+            keys.bind(key, partial(decide, self._decisions), self._takes_keys)
+        self._viewer.mouse_drag_callbacks.append(self._on_mouse)
+        self._viewer.layers.selection.events.active.connect(self._on_active)
+        workspace.closing.connect(self._let_go)
+        workspace.run.changed.connect(self._on_run)
+        for signal in (mouse_mode.changed, self._selection.changed, self._decisions.changed):
+            signal.connect(self._show_help)
+        self._on_run()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether clicks select segments."""
+        return self._mode.current == POINT and self._workspace.run.engine is not None
+
+    def switch(self, is_on: bool) -> None:
+        """Let clicks select segments, or leave them to napari."""
+        if is_on or self._mode.current == POINT:
+            self._mode.use(POINT if is_on else "")
+
+    # From a click to a selection.
+
+    def _on_mouse(self, viewer: Any, event: Any) -> Generator[None, None, None]:
+        """Tell a click from a drag."""
+        if not self.is_on or event.button != 1 or event.modifiers or self._busy_tool():
+            return
+        start, furthest = np.array(event.pos), 0.0
+        yield
+        while event.type == "mouse_move":
+            furthest = max(furthest, float(np.abs(np.array(event.pos) - start).max()))
+            yield
+        if furthest <= CLICK_PIXELS:
+            self.click(event.position, event.view_direction, event.dims_displayed)
+
+    def click(self, position: Any, view_direction: Any, dims_displayed: Any) -> None:
+        """Select what lies under a position; a click on nothing clears the selection.
+
+        Parameters
+        ----------
+        position : sequence of float
+            In the world.
+        view_direction : sequence of float
+            In 3-D, which way the viewer looks.
+        dims_displayed : sequence of int
+            Two axes in a section, three in 3-D.
+        """
+        supervoxel, voxel = self.find(position, view_direction, dims_displayed)
+        if supervoxel:
+            self._selection.click(supervoxel, voxel)
+        else:
+            self._decisions.clear_all()
+
+    def find(self, position: Any, view_direction: Any, dims_displayed: Any) -> tuple[int, np.ndarray]:
+        """Find the supervoxel under a position.
+
+        Parameters
+        ----------
+        position : sequence of float
+            In the world.
+        view_direction : sequence of float
+            In 3-D, which way the viewer looks.
+        dims_displayed : sequence of int
+            Two axes in a section, three in 3-D.
+
+        Returns
+        -------
+        supervoxel : int
+            Dense index, 0 if there is none.
+        voxel : ndarray of float, shape (3,)
+            Where.
+        """
+        layer, supervoxels = self._segmentation.reference_layer(), self._workspace.run.supervoxels
+        nothing = 0, np.zeros(3)
+        if layer is None or supervoxels is None:
+            return nothing
+        n_more = len(position) - layer.ndim
+        if len(dims_displayed) == 3:
+            start, end = layer.get_ray_intersections(
+                position, view_direction, list(dims_displayed), world=True
+            )
+            is_shown = None if layer.visible else self._highlight.values() > 0
+            return nothing if start is None else supervoxel_along(supervoxels.dense, start, end, is_shown)
+        voxel = np.asarray(layer.world_to_data(position[n_more:]))
+        return supervoxel_at(supervoxels.dense, voxel), voxel
+
+    # Help.
+
+    def help_text(self) -> str:
+        """Say what a click does now."""
+        if self._workspace.run.engine is None:
+            return NO_ENGINE
+        if not self.is_on:
+            return OFF
+        tool = self._busy_tool()
+        if tool:
+            return f"The {tool} tool of napari is active, so clicks are its own. Choose pan/zoom to point."
+        if self._decisions.plan is not None:
+            return CONFIRM
+        return self._selection_text()
+
+    def _selection_text(self) -> str:
+        n_selected = len(self._selection.supervoxels)
+        if n_selected == 0:
+            return "Click a segment to select it · N next doubtful merge"
+        if n_selected == 1:
+            return "Click a second segment to see the score of joining them · C take this one out · Esc clear"
+        if self._decisions.pair.is_one_segment:
+            return "Both are in one segment: C cuts between them · click another · Esc clear"
+        if self._decisions.pair.action < 0:
+            return "They do not touch: click another segment · K keep apart · Esc clear"
+        return "M merge · K keep apart · A accept, R reject, S skip and go on · click another · Esc clear"
+
+    def _show_help(self, *_: Any) -> None:
+        """Keep the help line right, unless another mode uses it."""
+        if self._mode.current in ("", POINT) and self.help_text() != self._mode.help_text:
+            self._mode.set_help(self.help_text())
+
+    # What happens elsewhere.
+
+    def _takes_keys(self) -> bool:
+        return self.is_on and not self._busy_tool()
+
+    def _busy_tool(self) -> str:
+        """Name the tool of the active layer that wants clicks for itself."""
+        layer = self._viewer.layers.selection.active
+        mode = str(getattr(layer, "mode", "pan_zoom"))
+        return "" if mode == "pan_zoom" else mode.replace("_", " ")
+
+    def _on_run(self) -> None:
+        if self._workspace.run.engine is not None and not self._mode.current:
+            self.switch(True)
+        self._show_help()
+
+    def _on_active(self, event: Any) -> None:
+        """Follow the tool of the layer that became active."""
+        if event.value is not None and hasattr(event.value.events, "mode"):
+            event.value.events.mode.connect(self._show_help)
+        self._show_help()
+
+    def _let_go(self) -> None:
+        if self._on_mouse in self._viewer.mouse_drag_callbacks:
+            self._viewer.mouse_drag_callbacks.remove(self._on_mouse)
+        self._viewer.layers.selection.events.active.disconnect(self._on_active)

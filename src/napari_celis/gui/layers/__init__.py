@@ -1,0 +1,4 @@
+"""Volumes as napari layers, and back.
+
+Imports nothing else in `gui`.
+"""

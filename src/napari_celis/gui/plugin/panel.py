@@ -1,0 +1,104 @@
+"""The dock panel "CELIS": tabs over one workspace, with problems on top and help below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QSize
+from qtpy.QtWidgets import QDockWidget, QTabWidget, QVBoxLayout, QWidget
+
+from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.plugin.resume_bar import ResumeBar
+from napari_celis.gui.qt.progress import ProgressLine
+from napari_celis.gui.qt.widgets import StatusLine, scrolled, wrapped
+from napari_celis.gui.session.messages import Message
+from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
+from napari_celis.gui.tabs.data.data_tab import DataTab
+from napari_celis.gui.tabs.decisions.decisions_tab import DecisionsTab
+from napari_celis.gui.tabs.export.export_tab import ExportTab
+from napari_celis.gui.tabs.shape.shape_tab import ShapeTab
+from napari_celis.gui.tabs.train.train_tab import TrainTab
+
+TABS = {
+    "Data": DataTab,
+    "Agglomerate": AgglomerateTab,
+    "Decisions": DecisionsTab,
+    "Shape": ShapeTab,
+    "Train": TrainTab,
+    "Export": ExportTab,
+}
+WIDTH, HEIGHT = 400, 640
+"""Size that the panel asks for, in pixels."""
+
+
+class CelisPanel(QWidget):
+    """Everything that can be done with CELIS in one viewer, which has one panel.
+
+    Its dock can be closed; a training or an export goes on, and the next call brings the same panel back.
+
+    Parameters
+    ----------
+    napari_viewer : Viewer
+        Filled in by napari, by this name.
+    """
+
+    def __new__(cls, napari_viewer: Any, parent: QWidget | None = None) -> CelisPanel:
+        """Find the panel of a viewer, or make it."""
+        return Workspace.of(napari_viewer).panel or super().__new__(cls)
+
+    def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
+        workspace = Workspace.of(napari_viewer)
+        if workspace.panel is self:
+            self._leave_dock()
+            return
+        super().__init__(parent)
+        self.workspace = workspace
+        self.canvas = Canvas.of(workspace)
+        workspace.keep_panel(self)
+        self.status = StatusLine()
+        self.progress = ProgressLine()
+        self.resume = ResumeBar(workspace)
+        self.tabs = QTabWidget()
+        self.help = wrapped()
+        self._widgets: dict[str, QWidget] = {}
+        for title, make in TABS.items():
+            self._widgets[title] = make(self.workspace)
+            self.tabs.addTab(scrolled(self._widgets[title]), title)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(4, 4, 4, 4)
+        for widget in (self.status, self.progress, self.resume):
+            layout.addWidget(widget)
+        layout.addWidget(self.tabs, 1)
+        layout.addWidget(self.help)
+        self._connect()
+
+    def tab(self, title: str) -> QWidget:
+        """Return the widget of a tab."""
+        return self._widgets[title]
+
+    def show_tab(self, title: str) -> None:
+        """Bring a tab to the front."""
+        self.tabs.setCurrentIndex(list(self._widgets).index(title))
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Leave most of the window to the canvas."""
+        return QSize(WIDTH, HEIGHT)
+
+    def _leave_dock(self) -> None:
+        """Close the dock that the panel is in, for it will get another one."""
+        dock = self.parentWidget()
+        if isinstance(dock, QDockWidget):
+            self.workspace.viewer.window.remove_dock_widget(dock)
+
+    def _connect(self) -> None:
+        workspace, mouse_mode = self.workspace, self.canvas.mouse_mode
+        workspace.messages.changed.connect(self._show_message)
+        workspace.preparation.progressed.connect(self.progress.show_progress)
+        mouse_mode.help_changed.connect(self.help.setText)
+        self.progress.cancelled.connect(workspace.preparation.cancel)
+        self._show_message(workspace.messages.current)
+        self.help.setText(mouse_mode.help_text)
+
+    def _show_message(self, message: Message) -> None:
+        self.status.show_problem(message.text, message.severity)

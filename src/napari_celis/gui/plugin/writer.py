@@ -1,0 +1,18 @@
+"""What napari calls to save one layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from napari_celis.gui.layers.volume_layers import layer_to_volume
+from napari_celis.io.volumes import write_volume
+
+
+def write_image(path: str, data: Any, settings: dict[str, Any]) -> list[str]:
+    """Save an image layer; the suffix of `path` chooses the format."""
+    return [str(write_volume(layer_to_volume(data, settings), path, kind="image"))]
+
+
+def write_labels(path: str, data: Any, settings: dict[str, Any]) -> list[str]:
+    """Save a labels layer with its ids as they are; the suffix of `path` chooses the format."""
+    return [str(write_volume(layer_to_volume(data, settings), path, kind="labels"))]

@@ -1,0 +1,4 @@
+"""Widgets that know nothing of CELIS.
+
+Imports nothing else in `gui`.
+"""

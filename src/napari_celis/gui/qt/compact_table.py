@@ -1,0 +1,50 @@
+"""A narrow and quick table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qtpy.QtCore import QSize, Qt
+from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+MIDDLE = Qt.AlignmentFlag.AlignCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+"""Numbers to the right; words in the middle, where they do not run into the number before them."""
+MARGIN = 5
+"""Beside a text in a column that is as wide as it."""
+LOWEST = 92
+"""Least height of a table in pixels: three rows."""
+
+
+class CompactTable(QTableView):
+    """A narrow and quick table: rows of one height, no row numbers, whole rows selected."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.verticalHeader().setVisible(False)
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(20)
+        self.horizontalHeader().setMinimumSectionSize(28)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setHighlightSections(False)
+        # In the middle, where the arrow of the sorted column does not cover it.
+        self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setMinimumHeight(LOWEST)
+
+    def fix_widths(self, texts: Mapping[int, str]) -> None:
+        """Let some columns be as wide as a text; all others share the rest."""
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        for column, text in texts.items():
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+            header.resizeSection(column, self.fontMetrics().horizontalAdvance(text) + 2 * MARGIN)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Ask for little and take what the window leaves: what Qt asks for makes the whole tab scroll."""
+        return QSize(super().sizeHint().width(), LOWEST)

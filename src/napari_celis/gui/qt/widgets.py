@@ -1,0 +1,182 @@
+"""Small widgets that all tabs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QFontDatabase, QGuiApplication
+from qtpy.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
+
+from napari_celis.gui.qt.colours import OKABE_ITO
+
+SEVERITY_COLOURS = {"error": OKABE_ITO["vermilion"], "warning": OKABE_ITO["orange"]}
+
+
+def as_int(value: Any) -> int:
+    """Turn an enum of Qt into its number: some bindings of Qt have enums, others integers."""
+    return int(getattr(value, "value", value))
+
+
+def heading(text: str) -> QLabel:
+    """Make the title of a group of widgets."""
+    label = QLabel(text)
+    font = label.font()
+    font.setBold(True)
+    label.setFont(font)
+    return label
+
+
+def wrapped(text: str = "") -> QLabel:
+    """Make a text that breaks into lines instead of widening the panel."""
+    label = QLabel(text)
+    label.setWordWrap(True)
+    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+    return label
+
+
+def button(text: str, on_click: Callable[[], object], tip: str, key: str = "") -> QPushButton:
+    """Make a button; its key is shown on it."""
+    made = QPushButton(f"{text}  [{key}]" if key else text)
+    made.setToolTip(f"{tip}  Key: {key}" if key else tip)
+    made.clicked.connect(lambda: on_click())
+    return made
+
+
+def row(*widgets: QWidget, stretch: Iterable[int] = ()) -> QHBoxLayout:
+    """Put widgets side by side."""
+    layout = QHBoxLayout()
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(4)
+    factors = list(stretch)
+    for index, widget in enumerate(widgets):
+        layout.addWidget(widget, factors[index] if index < len(factors) else 0)
+    return layout
+
+
+def scrolled(widget: QWidget) -> QScrollArea:
+    """Let a tab scroll up and down, never sideways."""
+    area = QScrollArea()
+    area.setWidget(widget)
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    return area
+
+
+def may_replace(parent: QWidget, named: str, targets: Iterable[Path]) -> bool:
+    """Ask before something is replaced that a file dialog, which returned `named`, did not ask about."""
+    unasked = [path for path in targets if path.exists() and path != Path(named)]
+    if not unasked:
+        return True
+    names = " and ".join(path.name for path in unasked)
+    question = f"{names} {'exists' if len(unasked) == 1 else 'exist'} already. Replace?"
+    yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
+    return QMessageBox.question(parent, "Replace", question, yes | no, no) == yes
+
+
+class CommandLine(QWidget):
+    """The `celis` command that does the same as a tab, ready to copy.
+
+    Parameters
+    ----------
+    get_text : callable
+        Returns the command; asked again at every `refresh`.
+    """
+
+    def __init__(self, get_text: Callable[[], str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._get_text = get_text
+        self.text = QLineEdit()
+        self.text.setReadOnly(True)
+        self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.copy = button("Copy", self._on_copy, "Copy the command, to do the same without a window.")
+        layout = row(self.text, self.copy, stretch=(1, 0))
+        self.setLayout(layout)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask for the command again."""
+        command = self._get_text()
+        if command != self.text.text():
+            self.text.setText(command)
+            self.text.setCursorPosition(0)
+            self.text.setToolTip(command)
+
+    def _on_copy(self) -> None:
+        self.refresh()
+        QGuiApplication.clipboard().setText(self.text.text())
+
+
+class StatusLine(QLabel):
+    """One sentence about a problem and its way out; takes no room while there is none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.severity = ""
+        self.setWordWrap(True)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        self.show_problem("", "")
+
+    def show_problem(self, sentence: str, severity: str) -> None:
+        """Show a sentence, or nothing."""
+        self.severity = severity if sentence else ""
+        self.setText(sentence)
+        colour = SEVERITY_COLOURS.get(self.severity, OKABE_ITO["grey"])
+        self.setStyleSheet(f"border-left: 4px solid {colour}; padding: 4px 6px;")
+        self.setVisible(bool(sentence))
+
+
+class Figures(QWidget):
+    """A small table of names and numbers.
+
+    Parameters
+    ----------
+    tips : mapping of str to str
+        What each name means, by name.
+    columns : int
+        Pairs of name and number side by side.
+    """
+
+    def __init__(self, tips: Mapping[str, str], columns: int = 1, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(2)
+        self._values: dict[str, QLabel] = {}
+        for index, (name, tip) in enumerate(tips.items()):
+            place = divmod(index, columns)
+            label, value = QLabel(name), QLabel("–")
+            value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            for widget in (label, value):
+                widget.setToolTip(tip)
+            grid.addWidget(label, place[0], 2 * place[1])
+            grid.addWidget(value, place[0], 2 * place[1] + 1)
+            self._values[name] = value
+        for column in range(columns):
+            grid.setColumnStretch(2 * column + 1, 1)
+
+    def show_value(self, name: str, text: str) -> None:
+        """Change one number."""
+        if self._values[name].text() != text:
+            self._values[name].setText(text)
+
+    def value(self, name: str) -> str:
+        """Return what is shown for a name."""
+        return self._values[name].text()

@@ -1,0 +1,4 @@
+"""Threads and processes that work while the window answers.
+
+Imports nothing else in `gui`.
+"""

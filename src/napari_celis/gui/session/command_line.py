@@ -1,0 +1,37 @@
+"""The command lines that do the same as the window."""
+
+from __future__ import annotations
+
+from napari_celis.gui.layers.volume_layers import source_of
+from napari_celis.gui.session.background.celis_process import celis_command
+from napari_celis.gui.session.workspace import Workspace
+
+
+def agglomerate_command(workspace: Workspace, output: str = "segmentation.zarr") -> str:
+    """Write the command that does the same run without a window.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        What is chosen, and the run.
+    output : str
+        The file to write.
+    """
+    data, engine = workspace.data, workspace.run.engine
+    parts = ["agglomerate"]
+    if data.image_layer is not None or not data.has_affinities:
+        parts += ["--image", source_of(data.image_layer, "IMAGE")]
+    parts += ["--model", str(data.model_path or "MODEL.safetensors")]
+    if data.affinities_file is not None:
+        parts += ["--affinities", data.affinities_file.name]
+    elif data.affinities_layer is not None:
+        parts += ["--affinities", source_of(data.affinities_layer, "AFFINITIES")]
+    if data.supervoxels_layer is not None:
+        parts += ["--supervoxels", source_of(data.supervoxels_layer, "SUPERVOXELS")]
+    if data.model is not None and len(data.model.policies) > 1:
+        parts += ["--policy", data.policy]
+    if engine is not None and not workspace.is_stale:
+        parts += ["--threshold", f"{engine.threshold:.4g}"]
+    if data.any_voxel_size:
+        parts.append("--any-voxel-size")
+    return celis_command([*parts, "-o", output])

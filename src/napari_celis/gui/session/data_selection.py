@@ -1,0 +1,399 @@
+"""What the user chose in one viewer: layers and a model, and what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from napari.layers import Image, Labels, Layer
+from qtpy.QtCore import QObject, Signal
+
+from napari_celis.core.errors import CelisError, VolumeError
+from napari_celis.core.volume import Volume
+from napari_celis.gui.layers.volume_layers import (
+    called,
+    is_live,
+    labels_layer_at,
+    labels_layer_like,
+    layer_to_affinities,
+    layer_to_volume,
+)
+from napari_celis.gui.session.messages import MessageLine
+from napari_celis.io.affinities import AffinityVolume
+from napari_celis.pipeline.checks import IncompleteError, check
+from napari_celis.pipeline.choice import Atoms, Choice
+from napari_celis.pipeline.recipe import Inputs
+
+if TYPE_CHECKING:
+    from napari_celis.models.model_file import CelisModel, PolicyName
+
+VolumeRole = Literal["image", "supervoxels", "truth"]
+Role = Literal["image", "supervoxels", "truth", "affinities"]
+ROLES: tuple[VolumeRole, ...] = ("image", "supervoxels", "truth")
+"""What is chosen among layers with three axes."""
+LAYER_ROLES: tuple[Role, ...] = (*ROLES, "affinities")
+"""The same, and what has four."""
+EDITS = ("paint", "data", "scale", "translate")
+"""Events of a layer after which it is not what was read."""
+HINTS: dict[VolumeRole, tuple[str, ...]] = {
+    "supervoxels": ("supervoxel", "fragment", "watershed"),
+    "truth": ("truth", "neuron", "gt"),
+}
+"""Words in the name of a labels layer that tell its role."""
+AFFINITIES_HINT = "aff"
+"""The same for an image layer with four axes."""
+
+
+def may_be_volume(layer: Layer) -> bool:
+    """Tell whether a layer can be chosen: those that show a run cannot."""
+    return isinstance(layer, Image | Labels) and not is_live(layer)
+
+
+def may_be_affinities(layer: Layer) -> bool:
+    """Tell whether a layer has channels and three more axes."""
+    return isinstance(layer, Image) and layer.ndim == 4 and not layer.rgb
+
+
+@dataclass(frozen=True)
+class DataOrigin:
+    """All that a run depends on; another one means that the run is out of date."""
+
+    image: Layer | None
+    supervoxels: Layer | None
+    truth: Layer | None
+    affinities: Layer | None
+    affinities_file: AffinityVolume | None
+    model: CelisModel | None
+    policy: PolicyName
+    n_edits: int
+    """How often a chosen layer was edited."""
+
+
+class DataSelection(QObject):
+    """The chosen layers and model of one viewer; follows the layers as they come and go.
+
+    Parameters
+    ----------
+    viewer : Viewer
+        Whose layers can be chosen.
+    messages : MessageLine
+        Told what is wrong with what is chosen.
+    """
+
+    changed = Signal()
+    supervoxels_chosen = Signal()
+    """There are supervoxels, and they or what has to fit them was chosen anew."""
+    edited = Signal()
+    """A chosen layer was painted on, replaced or moved."""
+    lost = Signal(str)
+    """One sentence: a chosen layer was edited or removed."""
+
+    def __init__(self, viewer: Any, messages: MessageLine, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._viewer, self._messages = viewer, messages
+        self.model: CelisModel | None = None
+        self.model_path: Path | None = None
+        self.loading_path: Path | None = None
+        """A model that is being loaded and will be used then."""
+        self.policy: PolicyName = "energy"
+        """How merges are ordered; one that the model knows."""
+        self.any_voxel_size = False
+        self.affinities_file: AffinityVolume | None = None
+        """Affinities of another network that lie in a file; instead of a layer."""
+        self.n_edits = 0
+        """How often a chosen layer was edited; another number means that what was read is out of date."""
+        self._layers: dict[Role, Layer | None] = dict.fromkeys(LAYER_ROLES)
+        self._known_affinities: tuple[tuple[Any, ...], np.ndarray] | None = None
+        self._counted: tuple[Any, Atoms] | None = None
+        viewer.layers.events.inserted.connect(self._on_inserted)
+        viewer.layers.events.removed.connect(self._on_removed)
+
+    # What is chosen.
+
+    def layer(self, role: Role) -> Layer | None:
+        """Return the layer that is chosen for a role."""
+        return self._layers[role]
+
+    @property
+    def image_layer(self) -> Layer | None:
+        """The grey values."""
+        return self._layers["image"]
+
+    @property
+    def supervoxels_layer(self) -> Layer | None:
+        """The oversegmentation."""
+        return self._layers["supervoxels"]
+
+    @property
+    def truth_layer(self) -> Layer | None:
+        """The true segmentation."""
+        return self._layers["truth"]
+
+    @property
+    def affinities_layer(self) -> Layer | None:
+        """Affinities of another network."""
+        return self._layers["affinities"]
+
+    @property
+    def has_affinities(self) -> bool:
+        """Whether affinities of another network are chosen."""
+        return self.affinities_layer is not None or self.affinities_file is not None
+
+    @property
+    def has_volume(self) -> bool:
+        """Whether there is anything to make a segmentation of."""
+        return self.image_layer is not None or self.has_affinities
+
+    def choose(self, role: Role, layer: Layer | None) -> None:
+        """Use a layer in a role.
+
+        Parameters
+        ----------
+        role : {"image", "supervoxels", "truth", "affinities"}
+            What for.
+        layer : Layer, optional
+            None uses none.
+        """
+        if self._layers[role] is layer:
+            return
+        self._layers[role] = layer
+        if role == "affinities":
+            self.affinities_file = None
+        self.changed.emit()
+        self.check()
+        if layer is not None:
+            self._watch_edits(layer)
+        if self.supervoxels_layer is not None:
+            self.supervoxels_chosen.emit()
+
+    def use_model(self, model: CelisModel | None, path: Path | None = None) -> None:
+        """Use a model that is in memory already.
+
+        Parameters
+        ----------
+        model : CelisModel, optional
+            None uses none.
+        path : Path, optional
+            Its file.
+        """
+        self.model, self.model_path, self.loading_path = model, path, None
+        self.policy = "energy" if model is None else model.policy
+        self.changed.emit()
+        self.check()
+
+    def use_policy(self, policy: PolicyName) -> None:
+        """Order merges in another way that the model knows."""
+        self.policy = policy
+        self.changed.emit()
+
+    def use_affinities(self, affinities: np.ndarray) -> None:
+        """Use affinities of the chosen image, float32 (3, Z, Y, X), instead of computing them."""
+        self._known_affinities = (_origin_of(self.choice()), affinities)
+
+    def use_affinities_file(self, affinities: AffinityVolume | None) -> None:
+        """Use affinities of another network from a file; None computes them from the image again."""
+        self.affinities_file, self._layers["affinities"] = affinities, None
+        self.changed.emit()
+        self.check()
+
+    def allow_any_voxel_size(self, is_allowed: bool) -> None:
+        """Use the model although it was trained at another voxel size."""
+        self.any_voxel_size = is_allowed
+        self.changed.emit()
+        self.check()
+
+    # What comes of it.
+
+    def origin(self) -> DataOrigin:
+        """Describe all that a run would depend on now."""
+        return DataOrigin(
+            self.image_layer,
+            self.supervoxels_layer,
+            self.truth_layer,
+            self.affinities_layer,
+            self.affinities_file,
+            self.model,
+            self.policy,
+            self.n_edits,
+        )
+
+    def choice(self) -> Choice:
+        """Collect what is chosen as volumes; raises a CelisError that says what is wrong with a layer."""
+        supervoxels = self._volume("supervoxels")
+        choice = Choice(
+            image=self._volume("image"),
+            supervoxels=supervoxels,
+            truth=self._volume("truth"),
+            affinities=self._affinities(),
+            model=self.model,
+            policy=self.policy,
+            any_voxel_size=self.any_voxel_size,
+            atoms=self.counted(supervoxels),
+        )
+        known = self._known_affinities
+        if known is not None and _are_same(known[0], _origin_of(choice)):
+            return replace(choice, known_affinities=known[1])
+        return choice
+
+    def counted(self, volume: Volume | None = None) -> Atoms | None:
+        """Return the supervoxels of the chosen layer if they were counted already."""
+        if volume is None and self.supervoxels_layer is not None:
+            volume = self._volume("supervoxels")
+        if volume is None or self._counted is None or self._counted[0] is not volume.data:
+            return None
+        return self._counted[1]
+
+    def check(self) -> bool:
+        """Say what keeps the chosen data from being used; True if nothing does."""
+        try:
+            check(self.choice())
+        except IncompleteError as hint:
+            is_loading = self.loading_path is not None and self.model is None and self.has_volume
+            self._messages.say(self._loading_text() if is_loading else str(hint), "")
+            return False
+        except CelisError as error:
+            self._messages.say(str(error))
+            return False
+        self._messages.clear()
+        return True
+
+    # What was computed.
+
+    def remember_counts(self, volume: Volume, atoms: Atoms) -> None:
+        """Keep the supervoxels of a volume, so that nobody counts them again.
+
+        Parameters
+        ----------
+        volume : Volume
+            That of the chosen layer.
+        atoms : Atoms
+            What was found in it.
+        """
+        self._counted = (volume.data, atoms)
+        self.changed.emit()
+
+    def forget_counts(self) -> None:
+        """Count the supervoxels again when they are needed: the layer was edited."""
+        self._counted = None
+
+    def remember(self, choice: Choice, inputs: Inputs) -> None:
+        """Keep what need not be computed again, and show supervoxels that were made.
+
+        Parameters
+        ----------
+        choice : Choice
+            What it was computed from.
+        inputs : Inputs
+            What was computed.
+        """
+        self._known_affinities = (_origin_of(choice), inputs.affinities)
+        if inputs.made_labels is not None:
+            layer = self._made_layer(choice, inputs.made_labels)
+            self._counted = (layer.data, inputs.atoms)
+            self._layers["supervoxels"] = None
+            self._viewer.add_layer(layer)
+            self.choose("supervoxels", layer)
+        elif choice.supervoxels is not None:
+            self._counted = (choice.supervoxels.data, inputs.atoms)
+        self.changed.emit()
+
+    def _loading_text(self) -> str:
+        name = "" if self.loading_path is None else self.loading_path.stem
+        return f"The model “{name}” is being loaded."
+
+    def _affinities(self) -> AffinityVolume | None:
+        """Describe the chosen affinities; no voxel is read."""
+        if self.affinities_layer is None:
+            return self.affinities_file
+        data, settings, _ = self.affinities_layer.as_layer_data_tuple()
+        return layer_to_affinities(data, settings)
+
+    def _volume(self, role: VolumeRole) -> Volume | None:
+        """Read one chosen layer as a volume; only its description, no voxels."""
+        layer = self._layers[role]
+        if layer is None:
+            return None
+        data, settings, kind = layer.as_layer_data_tuple()
+        volume = layer_to_volume(data, settings, role)
+        wanted = "image" if role == "image" else "labels"
+        if kind != wanted and volume.dtype.kind != "f":
+            raise VolumeError(
+                f"The {called(role, layer.name)} is of type {kind}, but must be of type {wanted}. "
+                "Choose another layer, or convert this one with a right click on its name."
+            )
+        return volume
+
+    def _made_layer(self, choice: Choice, labels: np.ndarray) -> Layer:
+        """Make a layer that lies over the image, or where the affinities say."""
+        if self.image_layer is not None:
+            return labels_layer_like(labels, self.image_layer, "supervoxels")
+        return labels_layer_at(Volume(labels, choice.voxel_size_nm, choice.offset_nm, "supervoxels"))
+
+    # Layers come and go.
+
+    def adopt(self, layer: Layer) -> None:
+        """Use a new layer for the role that its type and name suggest, if that is still free."""
+        if not may_be_volume(layer):
+            return
+        layer.events.name.connect(lambda event: self.changed.emit())
+        if may_be_affinities(layer) and AFFINITIES_HINT in layer.name.lower():
+            if not self.has_affinities:
+                self.choose("affinities", layer)
+        elif isinstance(layer, Image) and self.image_layer is None:
+            self.choose("image", layer)
+        elif isinstance(layer, Labels):
+            name = layer.name.lower()
+            role = next((r for r, words in HINTS.items() if any(word in name for word in words)), None)
+            if role is not None and self._layers[role] is None:
+                self.choose(role, layer)
+        self.changed.emit()
+
+    def close(self) -> None:
+        """Stop following the layers."""
+        self._viewer.layers.events.inserted.disconnect(self._on_inserted)
+        self._viewer.layers.events.removed.disconnect(self._on_removed)
+
+    def _on_inserted(self, event: Any) -> None:
+        self.adopt(event.value)
+
+    def _on_removed(self, event: Any) -> None:
+        layer = event.value
+        for role in self._roles_of(layer):
+            self._layers[role] = None
+            self.lost.emit(f"The {called(role, layer.name)} was removed.")
+        if may_be_volume(layer):
+            self.changed.emit()
+
+    def _watch_edits(self, layer: Layer) -> None:
+        """Say so when a layer is painted on, replaced or moved after it was read."""
+        for name in EDITS:
+            if hasattr(layer.events, name):
+                getattr(layer.events, name).connect(self._on_edited)
+
+    def _on_edited(self, event: Any) -> None:
+        roles = self._roles_of(event.source)
+        if not roles:
+            return
+        if "supervoxels" in roles:
+            self.forget_counts()
+        self.n_edits += 1
+        self.lost.emit(f"The {called(roles[0], event.source.name)} was edited.")
+        self.changed.emit()
+        self.edited.emit()
+
+    def _roles_of(self, layer: Layer) -> list[Role]:
+        return [role for role, chosen in self._layers.items() if chosen is layer]
+
+
+def _origin_of(choice: Choice) -> tuple[Any, ...]:
+    """Name what affinities depend on: those of another network, or image and model."""
+    if choice.affinities is not None:
+        return (choice.affinities.data,)
+    return (None if choice.image is None else choice.image.data, choice.model)
+
+
+def _are_same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Compare by identity: arrays have no other quick way."""
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,124 @@
+"""What the engine's thread can be told to do: one small class per command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.journal import Step
+from napari_celis.gui.session.engine.recording import DecisionRecorder
+
+_next_id = count(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """Something to do between two steps."""
+
+    id: int = field(default_factory=lambda: next(_next_id), init=False)
+    """Tells this command from all others; later commands have larger ids."""
+
+
+@dataclass(frozen=True, eq=False)
+class StartRun(Command):
+    """Merge greedily until no score is below a threshold."""
+
+    threshold: float | None = None
+    """None: the threshold of the engine, also when it changes during the run."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunToThreshold(Command):
+    """Go where a run with the present threshold ends, forwards or back."""
+
+
+@dataclass(frozen=True, eq=False)
+class TakeSteps(Command):
+    """Take the next merges, whatever their scores."""
+
+    n_steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pause(Command):
+    """Hold before the next step."""
+
+
+@dataclass(frozen=True, eq=False)
+class MergePair(Command):
+    """Merge two adjacent supervoxels."""
+
+    u_id: int
+    v_id: int
+
+
+@dataclass(frozen=True, eq=False)
+class KeepApart(Command):
+    """Forbid that the segments of two supervoxels become one."""
+
+    u_id: int
+    v_id: int
+
+
+@dataclass(frozen=True, eq=False)
+class CutMerge(Command):
+    """Take a past merge out; a run holds, because it would take the same merge again."""
+
+    u_id: int
+    v_id: int
+
+
+@dataclass(frozen=True, eq=False)
+class Undo(Command):
+    """Take the last decisions back, and hold."""
+
+    n_steps: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class GoBack(Command):
+    """Take decisions back until `n_steps` stand."""
+
+    n_steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class Redo(Command):
+    """Do the decision again that was taken back last, or all that the last jump back took."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resume(Command):
+    """Take everything back and make the decisions of an earlier run again."""
+
+    steps: Sequence[Step]
+    recorder: DecisionRecorder
+    """Keeps the decisions from now on."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordTo(Command):
+    """Keep all further decisions."""
+
+    recorder: DecisionRecorder
+
+
+@dataclass(frozen=True, eq=False)
+class Ask(Command):
+    """Read something of the agglomerator; changes nothing."""
+
+    question: Callable[[Agglomerator], Any]
+    """Called in the engine's thread."""
+    answer: Callable[[Any], None]
+    """Called in the window's thread with the result."""
+    key: str | None = None
+    """Of waiting questions with the same key only the newest is asked."""
+
+
+REPEATING = (Redo, Resume)
+"""Commands that make earlier decisions again."""
+FORWARD = (StartRun, RunToThreshold, TakeSteps)
+"""Commands that take new merges."""

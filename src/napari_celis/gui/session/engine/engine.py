@@ -1,0 +1,244 @@
+"""What the window talks to: sends commands to the engine's thread, and brings its events back."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from qtpy.QtCore import QObject, Qt, QTimer, Signal
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.errors import ActionError
+from napari_celis.core.journal import Step
+from napari_celis.core.parallel import default_threads
+from napari_celis.evaluation.overlaps import Overlaps
+from napari_celis.gui.session.engine import commands as do
+from napari_celis.gui.session.engine.engine_thread import EngineThread
+from napari_celis.gui.session.engine.events import (
+    Advanced,
+    Answered,
+    CarriedOut,
+    CommandFailed,
+    Event,
+    NotSaved,
+)
+from napari_celis.gui.session.engine.recording import DecisionRecorder
+from napari_celis.gui.session.engine.snapshot import Snapshot
+from napari_celis.gui.session.engine.tables import RunTables
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+C = TypeVar("C", bound=do.Command)
+
+REST, LONGEST_REST_MS = 0.5, 200
+"""Time that the window has for the user between two snapshots: a share of the time that drawing one takes,
+and the most."""
+
+
+class Engine(QObject):
+    """Runs an agglomeration in its own thread; all methods and signals belong to the window's thread.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        From now on only the engine's thread touches it; `ask` is the way to read it. It leaves one
+        processor to the window.
+    threshold : float
+        Score at which a run stops.
+    overlaps : Overlaps, optional
+        Voxels shared with the truth; with them, snapshots tell the split and merge error.
+    parent : QObject, optional
+        Owns the engine.
+    """
+
+    advanced = Signal(object)
+    """A Snapshot: at most 15 a second while running, and one after every command."""
+    drawn = Signal()
+    """The last snapshot was drawn; the next one comes after a while."""
+    carried_out = Signal(object)
+    """A Command that did what it should."""
+    failed = Signal(object)
+    """A CommandFailed; the engine stays usable."""
+    finished = Signal(object)
+    """A RunEnd: a run ended by itself."""
+    not_saved = Signal(object)
+    """A NotSaved: decisions could not be written to disk."""
+    threshold_changed = Signal(float)
+    _told = Signal(object)
+
+    def __init__(
+        self,
+        agglomerator: Agglomerator,
+        threshold: float,
+        overlaps: Overlaps | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._agglomerator = agglomerator
+        agglomerator.use_threads(max(1, default_threads() - 1))
+        self.tables = RunTables.of(agglomerator)
+        """What never changes about the run."""
+        self._thread = EngineThread(agglomerator, threshold, overlaps, self._tell)
+        self.snapshot: Snapshot = self._thread.first_snapshot
+        """The newest state that the window knows."""
+        self._is_closing = False
+        self._shown_at = 0.0
+        self._drawn, self._rested = QTimer(self), QTimer(self)
+        for timer, slot in ((self._drawn, self._on_drawn), (self._rested, self._thread.on_drawn)):
+            timer.setSingleShot(True)
+            timer.timeout.connect(slot)
+        self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+        self._thread.start()
+
+    # Runs.
+
+    def run(self, threshold: float | None = None) -> do.StartRun:
+        """Merge greedily until no score is below `threshold`; the engine's own by default."""
+        return self._send(do.StartRun(threshold))
+
+    def run_to_threshold(self) -> do.RunToThreshold:
+        """Go where a run with the present threshold ends, forwards or back."""
+        return self._send(do.RunToThreshold())
+
+    def step(self, n_steps: int = 1) -> do.TakeSteps:
+        """Take the next merges, whatever their scores."""
+        if n_steps < 1:
+            raise ActionError(
+                f"`n_steps` is {n_steps}, but a run goes forward by whole steps. Give 1 or more."
+            )
+        return self._send(do.TakeSteps(n_steps))
+
+    def pause(self) -> do.Pause:
+        """Hold before the next step."""
+        return self._send(do.Pause())
+
+    @property
+    def threshold(self) -> float:
+        """Score at which a run stops."""
+        return self._thread.threshold
+
+    def set_threshold(self, value: float) -> None:
+        """Change where runs stop; counts at once, in a run too."""
+        if float(value) != self.threshold:
+            self._thread.threshold = float(value)
+            self.threshold_changed.emit(self.threshold)
+
+    def set_speed(self, steps_per_second: float | None) -> None:
+        """Limit the speed of runs; None is as fast as possible."""
+        self._thread.set_speed(steps_per_second)
+
+    # Decisions.
+
+    def merge(self, u_id: int, v_id: int) -> do.MergePair:
+        """Merge two adjacent supervoxels."""
+        return self._send(do.MergePair(u_id, v_id))
+
+    def keep_apart(self, u_id: int, v_id: int) -> do.KeepApart:
+        """Forbid that the segments of two supervoxels become one."""
+        return self._send(do.KeepApart(u_id, v_id))
+
+    def cut(self, u_id: int, v_id: int) -> do.CutMerge:
+        """Take a past merge out; a run holds."""
+        return self._send(do.CutMerge(u_id, v_id))
+
+    def undo(self, n_steps: int = 1) -> do.Undo:
+        """Take the last decisions back, and hold."""
+        return self._send(do.Undo(n_steps))
+
+    def redo(self) -> do.Redo:
+        """Do the decision again that was taken back last, or all that the last jump back took."""
+        return self._send(do.Redo())
+
+    def go_back(self, n_steps: int) -> do.GoBack:
+        """Take decisions back until `n_steps` stand."""
+        return self._send(do.GoBack(n_steps))
+
+    def reset(self) -> do.GoBack:
+        """Take everything back."""
+        return self.go_back(0)
+
+    def record_to(self, recorder: DecisionRecorder) -> do.RecordTo:
+        """Write every decision to disk, before the window shows it."""
+        return self._send(do.RecordTo(recorder))
+
+    def resume(self, steps: Sequence[Step], recorder: DecisionRecorder) -> do.Resume:
+        """Take everything back and make earlier decisions again; `recorder` keeps new ones."""
+        return self._send(do.Resume(steps, recorder))
+
+    # Questions.
+
+    def ask(
+        self, question: Callable[[Agglomerator], T], answer: Callable[[T], None], key: str | None = None
+    ) -> do.Ask:
+        """Read something of the agglomerator between two steps.
+
+        Parameters
+        ----------
+        question : callable
+            Called in the engine's thread.
+        answer : callable
+            Called in the window's thread with what `question` returned.
+        key : str, optional
+            Of waiting questions with the same key only the newest is asked.
+        """
+        return self._send(do.Ask(question, answer, key))
+
+    def close(self) -> None:
+        """End the thread after the step it is at, and wait for it."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        self._thread.stop()
+        self._told.disconnect(self._on_told)
+        self._drawn.stop()
+        self._rested.stop()
+        self._thread.join()
+        self._agglomerator.close()
+
+    def _send(self, command: C) -> C:
+        self._thread.send(command)
+        return command
+
+    def _tell(self, event: Event) -> None:
+        """Bring an event from the engine's thread to the window's."""
+        try:
+            self._told.emit(event)
+        except RuntimeError:
+            logger.debug("the engine ended after its window")
+
+    def _on_told(self, event: Event) -> None:
+        """Pass on in the window's thread what the engine's thread told."""
+        if self._is_closing:
+            return
+        match event:
+            case Advanced():
+                self._show(event)
+            case Answered():
+                event.ask.answer(event.result)
+            case CarriedOut():
+                self.carried_out.emit(event.command)
+            case CommandFailed():
+                self.failed.emit(event)
+            case NotSaved():
+                self.not_saved.emit(event)
+
+    def _show(self, event: Advanced) -> None:
+        """Let the window draw a snapshot; ask for the next one when it had as long for the user again."""
+        self.snapshot = event.snapshot
+        began = time.monotonic()
+        try:
+            self.advanced.emit(event.snapshot)
+            if event.end is not None:
+                self.finished.emit(event.end)
+        finally:
+            self._shown_at = began
+            self._drawn.start(0)
+
+    def _on_drawn(self) -> None:
+        """A timer of 0 ms comes after what was asked to be drawn."""
+        seconds = time.monotonic() - self._shown_at
+        self.drawn.emit()
+        self._rested.start(min(LONGEST_REST_MS, round(REST * 1000 * seconds)))

@@ -1,0 +1,255 @@
+"""The thread that owns an agglomerator: does commands between steps, and reports. Knows nothing of Qt."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.evaluation.overlaps import Overlaps
+from napari_celis.evaluation.running_errors import RunningErrors
+from napari_celis.gui.session.background.job import sentence_of, start_thread
+from napari_celis.gui.session.engine import commands as do
+from napari_celis.gui.session.engine.events import (
+    Advanced,
+    Answered,
+    CarriedOut,
+    CommandFailed,
+    Event,
+    NotSaved,
+    RunEnd,
+)
+from napari_celis.gui.session.engine.pacing import SnapshotPacer, SpeedLimit
+from napari_celis.gui.session.engine.snapshot import Snapshot, take_snapshot
+from napari_celis.gui.session.engine.stepper import FOREVER, Stepper
+
+logger = logging.getLogger(__name__)
+
+
+class EngineThread:
+    """Carries out commands one after the other, and takes steps while any are left.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        From now on only this thread touches it.
+    threshold : float
+        Score at which a run stops.
+    overlaps : Overlaps, optional
+        Voxels shared with the truth; with them, snapshots tell the split and merge error.
+    tell : callable
+        Called in the thread with everything that the window should know.
+    """
+
+    def __init__(
+        self,
+        agglomerator: Agglomerator,
+        threshold: float,
+        overlaps: Overlaps | None,
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._agglomerator = agglomerator
+        self._stepper = Stepper(agglomerator, threshold)
+        self._overlaps = overlaps
+        self._errors: RunningErrors | None = None
+        self._tell = tell
+        self._condition = threading.Condition()
+        self._commands: deque[do.Command] = deque()
+        self._speed, self._pacer = SpeedLimit(), SnapshotPacer()
+        self._last_command: do.Command | None = None
+        self._end: RunEnd | None = None
+        self._is_closing = False
+        self._thread: threading.Thread | None = None
+        self.first_snapshot: Snapshot = self._take_snapshot()
+
+    # What other threads may call.
+
+    def start(self) -> None:
+        """Begin to listen to commands."""
+        self._thread = start_thread(self._work, "celis engine")
+
+    def send(self, command: do.Command) -> None:
+        """Queue a command."""
+        with self._condition:
+            if isinstance(command, do.Ask) and command.key is not None:
+                self._commands = deque(
+                    other for other in self._commands if getattr(other, "key", None) != command.key
+                )
+            self._commands.append(command)
+            self._condition.notify_all()
+
+    @property
+    def threshold(self) -> float:
+        """Score at which a run stops."""
+        return self._stepper.threshold
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        self._stepper.threshold = value
+
+    def set_speed(self, steps_per_second: float | None) -> None:
+        """Limit the speed of runs; None is as fast as possible."""
+        with self._condition:
+            self._speed.set_speed(steps_per_second)
+            self._condition.notify_all()
+
+    def on_drawn(self) -> None:
+        """Allow the next snapshot: the window is done with the last one."""
+        with self._condition:
+            self._pacer.on_drawn()
+            self._condition.notify_all()
+
+    def stop(self) -> None:
+        """End after the step that is being taken."""
+        with self._condition:
+            self._is_closing = True
+            self._condition.notify_all()
+
+    def join(self) -> None:
+        """Wait until the thread has ended."""
+        if self._thread is not None:
+            self._thread.join()
+
+    # The loop.
+
+    def _work(self) -> None:
+        """Do commands first, then steps, and report in between."""
+        if self._overlaps is not None:
+            self._errors = RunningErrors(self._overlaps, self._agglomerator.segment_ids())
+            self._pacer.request(is_urgent=True)
+        while True:
+            with self._condition:
+                while not self._has_work():
+                    self._condition.wait(self._seconds_to_wait())
+                if self._is_closing:
+                    break
+                command = self._commands.popleft() if self._commands else None
+            if command is not None:
+                self._do(command)
+            elif self._is_step_due():
+                self._step()
+            self._report_if_due()
+        self._stepper.recording.close()
+
+    def _has_work(self) -> bool:
+        is_asked = self._is_closing or bool(self._commands)
+        return is_asked or self._is_step_due() or self._pacer.may_report()
+
+    def _is_step_due(self) -> bool:
+        return self._stepper.steps_left > 0 and time.monotonic() >= self._speed.next_at
+
+    def _seconds_to_wait(self) -> float | None:
+        """Time until a step or a report is due; None while only the window can bring something new."""
+        times = [self._speed.next_at] if self._stepper.steps_left > 0 else []
+        report_at = self._pacer.next_at()
+        if report_at is not None:
+            times.append(report_at)
+        return max(0.0, min(times) - time.monotonic()) if times else None
+
+    def _do(self, command: do.Command) -> None:
+        """Carry out a command; whatever goes wrong is said, and the engine goes on."""
+        is_decision = not isinstance(command, do.Ask | do.RecordTo)
+        if is_decision:
+            self._last_command = command
+        try:
+            self._carry_out(command)
+        except Exception as error:
+            self._fail(command, error)
+            is_done = False
+        else:
+            is_done = True
+        if not is_decision:
+            return
+        self._stepper.record()
+        self._pacer.request(is_urgent=True)
+        if is_done:
+            self._tell(CarriedOut(command))
+        if self._stepper.recording.problem:
+            self._tell(NotSaved(self._stepper.recording.problem))
+
+    def _carry_out(self, command: do.Command) -> None:
+        stepper, agglomerator = self._stepper, self._agglomerator
+        match command:
+            case do.Ask():
+                self._tell(Answered(command, command.question(agglomerator)))
+            case do.RecordTo():
+                stepper.recording.use(command.recorder)
+            case do.StartRun():
+                self._go(FOREVER, command.threshold)
+            case do.RunToThreshold():
+                stepper.go_to_threshold()
+                self._speed.allow_now()
+            case do.TakeSteps():
+                self._go(command.n_steps, FOREVER)
+            case do.Pause():
+                stepper.halt()
+            case do.MergePair():
+                agglomerator.merge(command.u_id, command.v_id)
+            case do.KeepApart():
+                agglomerator.keep_apart(command.u_id, command.v_id)
+            case do.CutMerge():
+                stepper.halt()
+                agglomerator.cut(command.u_id, command.v_id)
+            case do.Undo():
+                stepper.undo(command.n_steps)
+            case do.GoBack():
+                stepper.go_back(command.n_steps)
+            case do.Redo():
+                stepper.redo(self._between)
+            case do.Resume():
+                stepper.resume(command.steps, command.recorder, self._between)
+            case _:
+                raise TypeError(f"The engine knows no command {type(command).__name__}.")
+
+    def _go(self, n_steps: float, stop_at: float | None) -> None:
+        self._stepper.go(n_steps, stop_at)
+        self._speed.allow_now()
+
+    def _between(self) -> bool:
+        """Report on the way through a long command; only the end of the window ends it early."""
+        self._pacer.request()
+        self._report_if_due()
+        return not self._is_closing
+
+    def _step(self) -> None:
+        """Take one merge of a run."""
+        before = self._stepper.recording.problem
+        try:
+            self._end = self._stepper.step() or self._end
+        except Exception as error:
+            self._fail(None, error)
+        else:
+            self._speed.after_step()
+            problem = self._stepper.recording.problem
+            # Every step of a run would say the same.
+            if problem and problem != before:
+                self._tell(NotSaved(problem))
+        self._pacer.request(is_urgent=self._stepper.steps_left <= 0)
+
+    def _report_if_due(self) -> None:
+        """Send a snapshot, unless the window has not drawn the last one yet."""
+        with self._condition:
+            if not self._pacer.may_report():
+                return
+            self._pacer.begin_report()
+        end, self._end = self._end, None
+        self._tell(Advanced(self._take_snapshot(), end))
+
+    def _take_snapshot(self) -> Snapshot:
+        stepper = self._stepper
+        is_running = stepper.steps_left > 0
+        return take_snapshot(
+            self._agglomerator,
+            stepper.history,
+            self._errors,
+            is_running=is_running,
+            steps_per_second=self._pacer.steps_per_second(stepper.n_done, is_running=is_running),
+            last_command=self._last_command,
+        )
+
+    def _fail(self, command: do.Command | None, error: Exception) -> None:
+        logger.info("a command of the engine failed", exc_info=error)
+        self._tell(CommandFailed(command, sentence_of(error)))

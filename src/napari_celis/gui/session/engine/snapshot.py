@@ -1,0 +1,89 @@
+"""The state of a run at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.journal import Step
+from napari_celis.evaluation.running_errors import RunningErrors
+from napari_celis.gui.session.engine.commands import Command
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The state of an agglomeration, made in the thread that owns it; nothing in it changes any more."""
+
+    steps: tuple[Step, ...]
+    """The decisions that stand, oldest first."""
+    segment_ids: np.ndarray
+    """Segment of every dense supervoxel index, uint64 (N + 1,)."""
+    scores: np.ndarray
+    """Score of every action, float64 (A,)."""
+    available: np.ndarray
+    """Actions that greedy may take, bool (A,)."""
+    taken: np.ndarray
+    """Actions that are taken, bool (A,)."""
+    contacts: np.ndarray
+    """Contact of two segments that each action belongs to, int32 (A,)."""
+    constraints: tuple[tuple[int, int], ...]
+    """Pairs of supervoxel ids that are kept apart."""
+    energy: float
+    n_segments: int
+    n_undone: int
+    """Decisions that can be done again."""
+    next_action: int
+    """The action that greedy takes next, -1 if there is none."""
+    is_running: bool
+    steps_per_second: float
+    vi_split: float | None
+    """In bits; None without a truth."""
+    vi_merge: float | None
+    last_command: Command | None
+    """The newest command that was carried out or failed; questions do not count."""
+
+    def is_after(self, command: Command) -> bool:
+        """Tell whether a command was done, well or not, before this snapshot was taken."""
+        return self.last_command is not None and self.last_command.id >= command.id
+
+    @property
+    def next_score(self) -> float | None:
+        """Score of the next merge."""
+        return float(self.scores[self.next_action]) if self.next_action >= 0 else None
+
+
+def take_snapshot(
+    agglomerator: Agglomerator,
+    steps: Sequence[Step],
+    errors: RunningErrors | None,
+    *,
+    is_running: bool,
+    steps_per_second: float,
+    last_command: Command | None,
+) -> Snapshot:
+    """Ask an agglomerator for all that the panel shows."""
+    scores, available = agglomerator.scores(), agglomerator.available()
+    segment_ids = agglomerator.segment_ids()
+    if errors is not None:
+        errors.update(segment_ids)
+    return Snapshot(
+        steps=tuple(steps),
+        segment_ids=segment_ids,
+        scores=scores,
+        available=available,
+        taken=agglomerator.taken(),
+        contacts=agglomerator.contacts(),
+        constraints=agglomerator.constraints,
+        energy=agglomerator.energy,
+        n_segments=agglomerator.n_segments,
+        n_undone=len(agglomerator.journal.undone),
+        next_action=agglomerator.best_action(),
+        is_running=is_running,
+        steps_per_second=steps_per_second,
+        vi_split=None if errors is None else errors.split,
+        vi_merge=None if errors is None else errors.merge,
+        last_command=last_command,
+    )

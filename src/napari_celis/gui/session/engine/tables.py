@@ -1,0 +1,30 @@
+"""What never changes about a run, so that the window may read it at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.descriptors import DescriptorSpec
+from napari_celis.core.supervoxels import Supervoxels
+
+
+@dataclass(frozen=True, eq=False)
+class RunTables:
+    """Supervoxels, actions and descriptor specs of one run."""
+
+    supervoxels: Supervoxels
+    actions: ActionTable
+    specs: tuple[DescriptorSpec, ...]
+
+    @classmethod
+    def of(cls, agglomerator: Agglomerator) -> RunTables:
+        """Collect them; before the engine's thread starts, or in it."""
+        specs = tuple(scores.table.tiling.spec for scores in agglomerator.specs)
+        return cls(agglomerator.supervoxels, agglomerator.actions, specs)
+
+    def ids_of(self, action: int) -> tuple[int, int]:
+        """Return the ids of the two supervoxels of an action."""
+        ids = self.supervoxels.ids
+        return int(ids[self.actions.u[action]]), int(ids[self.actions.v[action]])

@@ -1,0 +1,1 @@
+"""The tab Agglomerate: run, hold, step, go back, and watch what happens."""

@@ -1,0 +1,165 @@
+"""The widgets of the tab Agglomerate and their places; what they do is in `agglomerate_tab`."""
+
+from __future__ import annotations
+
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_celis.gui.canvas.keys import REDO_TIP, RUN_KEYS, STEP_KEY
+from napari_celis.gui.qt.widgets import CommandLine, Figures, heading, row, wrapped
+from napari_celis.gui.session.command_line import agglomerate_command
+from napari_celis.gui.session.engine.snapshot import Snapshot
+from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.agglomerate.plots import EnergyPlot, ScorePlot
+from napari_celis.gui.tabs.agglomerate.timeline import Timeline
+
+FIGURES = {
+    "Merges": "Merges made so far, by greedy and by you.",
+    "Segments": "Segments there are now.",
+    "Last score": "Score of the last decision, when it was made.",
+    "Next score": "The lowest score left: what greedy would merge next.",
+    "Energy": "Energy of the whole segmentation; lower is more plausible.",
+    "Merges / s": "Speed of the run.",
+    "VI split": "Split error in bits: what belongs together but is apart. It needs a truth.",
+    "VI merge": "Merge error in bits: what was joined but is apart in the truth. It needs a truth.",
+}
+"""The figures of a run, and what they mean."""
+NOTHING = "–"
+MERGES = ("greedy", "manual")
+
+
+class AgglomerateForm(QWidget):
+    """Buttons of a run, and below them, once there is something to see, figures, plots and timeline.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Shared by all tabs of a viewer.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._make_buttons()
+        self._make_settings()
+        self.state = wrapped()
+        self.live = QWidget()
+        self.figures = Figures(FIGURES, columns=2)
+        self.energy = EnergyPlot(workspace.viewer)
+        self.scores = ScorePlot(workspace.viewer)
+        self.timeline = Timeline(workspace)
+        self.command = CommandLine(lambda: agglomerate_command(workspace))
+        self._lay_out()
+
+    def show_figures(self, snapshot: Snapshot) -> None:
+        """Show the numbers of a snapshot."""
+        last = snapshot.steps[-1].score if snapshot.steps else None
+        values = {
+            "Merges": f"{sum(step.kind in MERGES for step in snapshot.steps):,}",
+            "Segments": f"{snapshot.n_segments:,}",
+            "Last score": number(last),
+            "Next score": number(snapshot.next_score),
+            "Energy": f"{snapshot.energy:,.1f}".replace("-", "−"),
+            "Merges / s": f"{snapshot.steps_per_second:,.0f}" if snapshot.is_running else NOTHING,
+            "VI split": _bits(snapshot.vi_split),
+            "VI merge": _bits(snapshot.vi_merge),
+        }
+        for name, text in values.items():
+            self.figures.show_value(name, text)
+
+    def _make_buttons(self) -> None:
+        self.prepare = _button("Prepare", "Compute affinities and the first scores.")
+        self.run = _button("Run", "Merge until no score is below the threshold; again: pause.", RUN_KEYS[0])
+        self.to_threshold = _button(
+            "Run to threshold", "Go where a run to this threshold ends, forwards or back."
+        )
+        self.step = _button("Step", "Take the next merge, whatever its score.", STEP_KEY)
+        self.many = _button("Step × N", "Take so many merges, whatever their scores.")
+        self.undo = _button("Undo", "Take the last decision back; also Ctrl+Z.", "U")
+        self.redo = _button("Redo", REDO_TIP, "Y")
+        self.reset = _button("Reset", "Take everything back; one Redo brings it all again.")
+        self.show_layer = _button("Show segmentation", "Add the layer of the live segmentation again.")
+
+    def _make_settings(self) -> None:
+        self.n_steps = QSpinBox()
+        self.n_steps.setRange(1, 1_000_000)
+        self.n_steps.setValue(10)
+        self.n_steps.setToolTip("How many merges “Step × N” takes.")
+        self.speed = QSpinBox()
+        self.speed.setRange(0, 1000)
+        self.speed.setSpecialValueText("Speed: no limit")
+        self.speed.setPrefix("At most ")
+        self.speed.setSuffix(" merges / s")
+        self.speed.setToolTip("Limit the speed of a run, to watch it.")
+        self.threshold = QDoubleSpinBox()
+        self.threshold.setDecimals(3)
+        self.threshold.setRange(-1e6, 1e6)
+        self.threshold.setSingleStep(0.1)
+        # It counts at once, in a run too: a number that is half typed must not.
+        self.threshold.setKeyboardTracking(False)
+        self.threshold.setToolTip(
+            "A run stops when the next score is not below this. The line can be dragged."
+        )
+        self.follow = QCheckBox("Follow merges")
+        self.follow.setToolTip("Let the camera fly to where things are merged.")
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.prepare)
+        layout.addLayout(self._control_grid())
+        layout.addWidget(self.state)
+        layout.addWidget(self.show_layer)
+        layout.addWidget(self.live, 100)
+        layout.addStretch(1)
+        layout.addWidget(self.command)
+        inner = QVBoxLayout(self.live)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.addWidget(self.figures)
+        inner.addWidget(self.energy, 100)
+        inner.addLayout(row(heading("Threshold"), self.threshold, stretch=(1, 1)))
+        inner.addWidget(self.scores, 100)
+        inner.addWidget(self.timeline)
+        inner.addStretch(1)
+
+    def _control_grid(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setSpacing(4)
+        places = (
+            (self.run, 0, 0, 1, 4),
+            (self.to_threshold, 0, 4, 1, 2),
+            (self.step, 1, 0, 1, 2),
+            (self.many, 1, 2, 1, 2),
+            (self.n_steps, 1, 4, 1, 2),
+            (self.undo, 2, 0, 1, 2),
+            (self.redo, 2, 2, 1, 2),
+            (self.reset, 2, 4, 1, 2),
+            (self.follow, 3, 0, 1, 2),
+            (self.speed, 3, 2, 1, 4),
+        )
+        for column in range(6):
+            grid.setColumnStretch(column, 1)
+        for widget, *place in places:
+            grid.addWidget(widget, *place)
+        return grid
+
+
+def number(value: float | None) -> str:
+    """Write a score or an error, or a dash where there is none."""
+    return NOTHING if value is None else f"{value:.3f}".replace("-", "−")
+
+
+def _bits(value: float | None) -> str:
+    return NOTHING if value is None else f"{number(value)} bits"
+
+
+def _button(text: str, tip: str, key: str = "") -> QPushButton:
+    """Make a button that is connected later; its key is shown on it."""
+    made = QPushButton(f"{text}  [{key}]" if key else text)
+    made.setToolTip(f"{tip}  Key: {key}" if key else tip)
+    return made

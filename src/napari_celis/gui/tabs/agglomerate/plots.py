@@ -1,0 +1,129 @@
+"""Live plots: the energy of a run, and the scores of what may be merged with the threshold to drag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, log, log1p
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from qtpy.QtCore import Signal
+
+from napari_celis.core.journal import Step
+from napari_celis.gui.qt.colours import OKABE_ITO
+from napari_celis.gui.qt.themed_plot import ThemedPlot
+
+HEIGHTS = (96, 190)
+"""Least and greatest height in pixels: plots take the room that a high window has."""
+N_BINS = 60
+COUNTS = {0: "0", 10: "10", 100: "100", 1_000: "1k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}
+"""What the logarithmic axis of the histogram is marked with."""
+
+
+class EnergyPlot(ThemedPlot):
+    """Energy after every decision."""
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__(viewer, "decisions", "Δ energy", HEIGHTS)
+        self.setToolTip("Change of the energy since the start, after every decision.")
+        self._curve = self.plot()
+        self._curve.setDownsampling(auto=True, method="subsample")
+        self._marker = pg.InfiniteLine(angle=90)
+        self._marker.setVisible(False)
+        self.keep_dressed(self._curve, "sky")
+        self.keep_dressed(self._marker, "orange", width=1)
+        self.addItem(self._marker, ignoreBounds=True)
+        self._steps: list[Step] = []
+        self._energies: list[float] = []
+
+    def start(self, energy: float) -> None:
+        """Begin with the energy before the first decision."""
+        self._steps, self._energies = [], [energy]
+        self.show_steps(())
+
+    def show_steps(self, steps: Sequence[Step]) -> None:
+        """Show a history; only what differs from the last one is looked at."""
+        n_same = min(len(steps), len(self._steps))
+        if n_same and steps[n_same - 1] is not self._steps[n_same - 1]:
+            n_same = 0
+        del self._steps[n_same:], self._energies[n_same + 1 :]
+        self._steps += steps[n_same:]
+        self._energies += [step.energy for step in steps[n_same:]]
+        changes = np.array(self._energies) - self._energies[0]
+        self._curve.setData(np.arange(len(changes)), changes)
+        low, high = float(changes.min()), float(changes.max())
+        self.setRange(xRange=(0, max(10, 1.25 ** ceil(log(len(changes), 1.25)))), padding=0)
+        self.setRange(yRange=(low, high if high > low else low + 1), padding=0.08)
+
+    def mark(self, n_steps: int | None) -> None:
+        """Mark the step that is being looked at."""
+        self._marker.setVisible(n_steps is not None)
+        if n_steps is not None:
+            self._marker.setPos(n_steps)
+
+    @property
+    def energies(self) -> list[float]:
+        """The values of the curve, the one before the first decision included."""
+        return self._energies
+
+
+class ScorePlot(ThemedPlot):
+    """How many actions have which score, and the threshold as a line to drag."""
+
+    threshold_dragged = Signal(float)
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__(viewer, "score of the merges left", "merges", HEIGHTS)
+        self.setToolTip("Scores of what may still be merged, counted on a logarithmic scale.")
+        self.getAxis("left").setTicks([[(log1p(n), text) for n, text in COUNTS.items()], []])
+        self._bars = {
+            name: self.plot(
+                stepMode="center", fillLevel=0, pen=None, brush=pg.mkBrush(OKABE_ITO[name] + "B0")
+            )
+            for name in ("sky", "grey")
+        }
+        self.line = pg.InfiniteLine(angle=90, movable=True, hoverPen=self.pen("vermilion", width=4))
+        self.line.setToolTip("Drag to change where a run stops.")
+        self.keep_dressed(self.line, "vermilion")
+        self.addItem(self.line, ignoreBounds=True)
+        self.line.sigDragged.connect(lambda line: self.threshold_dragged.emit(float(line.value())))
+        self._edges, self._heights = np.linspace(-1, 1, N_BINS + 1), np.zeros(N_BINS)
+
+    def start(self, scores: np.ndarray, threshold: float) -> None:
+        """Choose the range by the first scores, so that it stays while scores change."""
+        ends = np.percentile(scores, (0.5, 99.5)) if len(scores) else np.array([-1.0, 1.0])
+        low, high = min(ends[0], threshold), max(ends[1], threshold)
+        margin = 0.05 * (high - low) or 1.0
+        self._edges = np.linspace(low - margin, high + margin, N_BINS + 1)
+        self.setXRange(self._edges[0], self._edges[-1], padding=0)
+        self.show_scores(scores)
+        self.show_threshold(threshold)
+
+    def show_scores(self, scores: np.ndarray) -> None:
+        """Count the scores; those beyond the ends go into the first and last bar."""
+        inside = np.clip(scores, self._edges[0], self._edges[-1])
+        # Logarithmic, for a few merges that matter stand beside thousands that change nothing.
+        self._heights = np.log1p(np.histogram(inside, self._edges)[0])
+        self.setYRange(0, max(1.0, float(self._heights.max())), padding=0.02)
+        self._draw()
+
+    def show_threshold(self, threshold: float) -> None:
+        """Move the line."""
+        if self.line.value() != threshold:
+            self.line.setValue(threshold)
+        if not self._edges[0] <= threshold <= self._edges[-1]:
+            low, high = min(self._edges[0], threshold), max(self._edges[-1], threshold)
+            self.setXRange(low, high, padding=0.03)
+        self._draw()
+
+    def _draw(self) -> None:
+        """Colour the bars by the side of the line that they lie on."""
+        is_below = self._edges[1:] <= self.line.value()
+        self._bars["sky"].setData(self._edges, np.where(is_below, self._heights, 0.0))
+        self._bars["grey"].setData(self._edges, np.where(is_below, 0.0, self._heights))
+
+    @property
+    def n_shown(self) -> int:
+        """Number of actions that the bars stand for."""
+        return round(float(np.expm1(self._heights).sum()))

@@ -1,0 +1,1 @@
+"""The tab Data: what to work on, and with which model."""

@@ -1,0 +1,203 @@
+"""The decision that is looked at: both segments, the score with its parts, and the keys to decide."""
+
+from __future__ import annotations
+
+import numpy as np
+from qtpy.QtGui import QShowEvent
+from qtpy.QtWidgets import QCheckBox, QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from napari_celis.core.cuts import CutPlan
+from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.qt.colours import OKABE_ITO
+from napari_celis.gui.qt.numbers import signed
+from napari_celis.gui.qt.widgets import button, row, wrapped
+from napari_celis.gui.session.engine.tables import RunTables
+from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.decisions.part_bars import PartBars
+
+NOTHING = "Choose a row, press N for the next doubtful merge, or click two segments in the canvas."
+LEARNED = "Learned policy: log-odds that this merge is wrong. The bars add up to it."
+TIPS = {
+    "energy": (
+        "Energy change over the whole contact of the two segments, by descriptor spec: below zero speaks for "
+        "the merge."
+    ),
+    "learned": (
+        "What adds to the score: the affinities across the contact, its area, how much of the smaller "
+        "segment it encloses, the energy change along it by descriptor spec, what a forest makes of the "
+        "whole contact, and what holds for every merge. Below zero speaks for the merge."
+    ),
+}
+MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
+
+
+class DecisionInspector(QWidget):
+    """Shows the pair of segments that is looked at.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Shared with all tabs.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.workspace = workspace
+        self.decisions = decisions = workspace.decisions
+        self.highlight = Canvas.of(workspace).highlight
+        self.segments = wrapped()
+        self.score = QLabel()
+        font = self.score.font()
+        font.setPointSizeF(1.5 * font.pointSizeF() if font.pointSizeF() > 0 else 15.0)
+        font.setBold(True)
+        self.score.setFont(font)
+        self.verdict = wrapped()
+        self.meaning = wrapped()
+        self.parts = PartBars()
+        self.buttons = {
+            "merge": button("Merge", decisions.merge, "Join the two selected segments.", "M"),
+            "keep_apart": button("Keep apart", decisions.keep_apart, "Never join these two segments.", "K"),
+            "cut": button("Cut…", decisions.plan_cut, "Show what a cut would do, before it is done.", "C"),
+            "accept": button("Accept", decisions.accept, "Merge, and go on to the next doubtful merge.", "A"),
+            "reject": button(
+                "Reject", decisions.reject, "Keep apart, and go on to the next doubtful merge.", "R"
+            ),
+            "skip": button("Skip", decisions.skip, "Ask again at the end of the queue.", "S"),
+            "confirm": button("Cut", decisions.confirm, "Carry out the cut that is shown.", "Enter"),
+            "cancel": button("Cancel", decisions.clear, "Leave everything as it is.", "Esc"),
+        }
+        self.centres = QCheckBox("ΔE at centres")
+        self.centres.setToolTip(
+            "Show in the canvas what each centre adds to the energy change: blue for, red against."
+        )
+        self.centres.setChecked(decisions.pair.wants_centres)
+        self.centres.toggled.connect(decisions.pair.show_centres)
+        self.meshes = QCheckBox("Surfaces in 2-D too")
+        self.meshes.setToolTip(
+            "Make 3-D surfaces of the selected segments while the view is 2-D too; in 3-D they always appear."
+        )
+        self.meshes.toggled.connect(self.highlight.meshes.always_show)
+        self._lay_out()
+        decisions.changed.connect(self.refresh)
+
+    def _lay_out(self) -> None:
+        self._decide, self._confirm = QWidget(), QWidget()
+        grid = QGridLayout(self._decide)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(4)
+        for index, name in enumerate(("accept", "reject", "skip", "merge", "keep_apart", "cut")):
+            grid.addWidget(self.buttons[name], *divmod(index, 3))
+        confirm = row(self.buttons["confirm"], self.buttons["cancel"], stretch=(1, 1))
+        self._confirm.setLayout(confirm)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self.segments)
+        layout.addLayout(row(self.score, self.verdict, stretch=(0, 1)))
+        for widget in (self.meaning, self.parts, self._decide, self._confirm):
+            layout.addWidget(widget)
+        layout.addLayout(row(self.centres, self.meshes, stretch=(1, 1)))
+
+    def refresh(self) -> None:
+        """Show the decision as it is now, as soon as somebody looks."""
+        if not self.isVisible():
+            return
+        decisions = self.decisions
+        is_cut = decisions.plan is not None
+        self.segments.setText(self._segments_text())
+        score = None if is_cut else decisions.pair.score
+        self.score.setVisible(score is not None)
+        self.score.setText("" if score is None else signed(score))
+        self.verdict.setText(self._verdict_text())
+        self.parts.setVisible(score is not None)
+        self.meaning.setVisible(score is not None and self.workspace.run.policy == "learned")
+        self.meaning.setText(LEARNED)
+        self.parts.setToolTip(TIPS[self.workspace.run.policy])
+        self.parts.show_parts(decisions.pair.parts)
+        self._decide.setVisible(not is_cut)
+        self._confirm.setVisible(is_cut)
+        self._enable()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        """Catch up with what happened while nobody looked."""
+        super().showEvent(event)
+        self.refresh()
+
+    def _enable(self) -> None:
+        pair = self.decisions.pair
+        n_selected = len(self.workspace.selection.supervoxels) if self.workspace.run.engine is not None else 0
+        is_pair = n_selected == 2 and not pair.is_one_segment
+        is_open = is_pair and not pair.is_kept_apart
+        is_touching = is_open and pair.action >= 0
+        for name in ("merge", "accept"):
+            self.buttons[name].setEnabled(is_touching)
+        for name in ("keep_apart", "reject"):
+            self.buttons[name].setEnabled(is_open)
+        self.buttons["skip"].setEnabled(is_touching)
+        self.buttons["cut"].setEnabled(n_selected == 1 or (n_selected == 2 and not is_pair))
+
+    def _segments_text(self) -> str:
+        """Name the selected segments, each with the colour it has in the canvas."""
+        run, selected, plan = self.workspace.run, self.workspace.selection.supervoxels, self.decisions.plan
+        supervoxels = run.supervoxels
+        if supervoxels is None:
+            return "Nothing is prepared yet. Press Prepare or Run on the tab Agglomerate."
+        if plan is not None:
+            return _plan_text(plan, supervoxels.sizes)
+        if not selected:
+            return NOTHING
+        lines = []
+        for supervoxel, colour in zip(selected, ("orange", "sky"), strict=False):
+            voxels = int(supervoxels.sizes[self.decisions.pair.members(supervoxel)].sum())
+            segment, clicked = run.segment_of(supervoxel), int(supervoxels.ids[supervoxel])
+            part = "" if clicked == segment else f" (at supervoxel {clicked})"
+            lines.append(f"{_chip(colour)} segment {segment}{part}: {voxels:,} voxels")
+        return "<br>".join(lines)
+
+    def _verdict_text(self) -> str:
+        """Say what the score means, or why there is none."""
+        engine, pair, selected = self.workspace.run.engine, self.decisions.pair, self.workspace.selection
+        if engine is None or self.decisions.plan is not None or len(selected.supervoxels) < 2:
+            return ""
+        if pair.is_merged_directly:
+            return "These two were merged directly. Cut takes this very merge out."
+        if pair.is_one_segment:
+            return "Both are in one segment already. Cut separates them at the least certain merge."
+        if pair.is_kept_apart:
+            return "kept apart: nobody merges them until that decision is taken back"
+        if pair.score is None:
+            return _nearest_text(engine.tables, *selected.supervoxels)
+        verdict = "below the threshold {}: greedy merges"
+        if pair.score >= engine.threshold:
+            verdict = "not below the threshold {}: greedy stops"
+        return verdict.format(signed(engine.threshold))
+
+
+def _chip(colour: str) -> str:
+    """Draw a small square in a colour, by its name."""
+    return f'<span style="color:{OKABE_ITO[colour]}">■</span>'
+
+
+def _plan_text(plan: CutPlan, sizes: np.ndarray) -> str:
+    """Say what a cut would do, given the voxels of every supervoxel."""
+    if not len(plan.first_side):
+        return "This merge joined no segments: cutting it changes no segment."
+    sides = zip((plan.first_side, plan.second_side), ("vermilion", "green"), strict=True)
+    lines = [
+        f"{_chip(colour)} {len(side):,} supervoxel{'s' * (len(side) > 1)}, {int(sizes[side].sum()):,} voxels"
+        for side, colour in sides
+    ]
+    if plan.n_pieces > 1:
+        lines[1] += f", in {plan.n_pieces:,} pieces"
+    more = [MORE_CUTS.format(plan.n_steps)] if plan.n_steps > 1 else []
+    return "<br>".join(["The segment would fall apart into:", *lines, *more])
+
+
+def _nearest_text(tables: RunTables, first: int, second: int) -> str:
+    """Say that two supervoxels do not touch, and which near them do."""
+    near = [tables.ids_of(int(action)) for action in tables.actions.nearest(first, second)]
+    pairs = ", ".join(f"{u_id} and {v_id}" for u_id, v_id in near)
+    return (
+        "These two segments do not touch, so they cannot be merged directly. "
+        f"The nearest pairs of supervoxels that do: {pairs or 'none'}."
+    )

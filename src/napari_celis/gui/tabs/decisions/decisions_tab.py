@@ -1,0 +1,308 @@
+"""The tab "Decisions": the queue of doubtful merges, one to look at, and the history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import QItemSelectionModel, QPoint, Qt, QTimer
+from qtpy.QtGui import QShowEvent
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QSpinBox,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.canvas.keys import REDO_TIP
+from napari_celis.gui.canvas.picking import POINT
+from napari_celis.gui.qt.compact_table import CompactTable
+from napari_celis.gui.qt.widgets import button, row, wrapped
+from napari_celis.gui.session.inspected_pair import REFRESH_MS
+from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.decisions.decision_inspector import DecisionInspector
+from napari_celis.gui.tabs.decisions.decision_table import (
+    ENERGY_CHANGE,
+    NARROWEST,
+    NO_RANK,
+    RANK_ROOM,
+    STATE_NAMES,
+    DecisionArrays,
+    DecisionFilter,
+    DecisionTable,
+)
+from napari_celis.gui.tabs.decisions.history_tab import HistoryTab
+
+EMPTY = (
+    "There are no merges to decide about yet. Choose an image and a model on the tab Data, then press "
+    "Prepare or Run on the tab Agglomerate: every two supervoxels that touch become a row here."
+)
+
+
+class DecisionsTab(QWidget):
+    """Merges and history, with the inspector below both.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Shared with all tabs.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.workspace = workspace
+        self.canvas = Canvas.of(workspace)
+        self.decisions = workspace.decisions
+        self.table = DecisionTable(self)
+        self.view = CompactTable()
+        self.history = HistoryTab(workspace)
+        self.inspector = DecisionInspector(workspace)
+        self._parts: dict[str, np.ndarray] = {}
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(REFRESH_MS)
+        self._timer.timeout.connect(self.refresh)
+        self._make_controls()
+        self._set_up_view()
+        self._lay_out()
+        self._connect()
+        self._on_run()
+
+    def _make_controls(self) -> None:
+        decisions = self.decisions
+        self.toggle = QCheckBox("Point and click")
+        self.toggle.setToolTip("Clicks in the canvas select segments and single keys decide.")
+        self.undo = button("Undo", decisions.undo, "Take the last decision back.", "U")
+        self.redo = button("Redo", decisions.redo, REDO_TIP, "Y")
+        self.next = button("Next", decisions.next_uncertain, "Go to the next doubtful merge.", "N")
+        self.state = QComboBox()
+        for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
+            self.state.addItem(text, state)
+        self.state.setCurrentIndex(1)
+        self.state.setMaximumWidth(110)
+        self.state.setToolTip("Show only merges in this state.")
+        self.find = QLineEdit()
+        self.find.setPlaceholderText("Supervoxel id")
+        self.find.setClearButtonEnabled(True)
+        self.find.setToolTip("Show only merges of this supervoxel.")
+        self.smallest = QSpinBox()
+        self.smallest.setRange(0, 2**31 - 1)
+        self.smallest.setPrefix("≥ ")
+        self.smallest.setSuffix(" vox.")
+        self.smallest.setMaximumWidth(112)
+        self.smallest.setToolTip("Show only merges whose smaller segment has at least this many voxels.")
+        self.count = QLabel()
+        self.empty = wrapped(EMPTY)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
+
+    def _set_up_view(self) -> None:
+        self.view.setModel(self.table)
+        self.view.setSortingEnabled(True)
+        self.view.sortByColumn(0, Qt.SortOrder.AscendingOrder)
+        self.view.horizontalHeader().setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.view.horizontalHeader().customContextMenuRequested.connect(self._on_header_menu)
+        self.canvas.keys.watch(self.view, self.history.view)
+        self._fit_columns()
+
+    def _lay_out(self) -> None:
+        candidates = QWidget()
+        inner = QVBoxLayout(candidates)
+        inner.setContentsMargins(0, 4, 0, 0)
+        inner.setSpacing(4)
+        inner.addLayout(row(self.state, self.find, self.smallest, stretch=(0, 1, 0)))
+        inner.addWidget(self.empty, 1)
+        inner.addWidget(self.view, 1)
+        inner.addWidget(self.count)
+        self.tabs = QTabWidget()
+        self.tabs.addTab(candidates, "Merges")
+        self.tabs.addTab(self.history, "History")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(6, 6, 6, 6)
+        layout.setSpacing(6)
+        layout.addLayout(row(self.toggle, self.next, self.undo, self.redo, stretch=(1, 0, 0, 0)))
+        layout.addWidget(self.tabs, 1)
+        layout.addWidget(self.inspector)
+
+    def _connect(self) -> None:
+        workspace = self.workspace
+        self.toggle.toggled.connect(self.canvas.picker.switch)
+        self.canvas.mouse_mode.changed.connect(self._on_mode)
+        self._on_mode(self.canvas.mouse_mode.current)
+        self.state.currentIndexChanged.connect(self._on_filter)
+        self.find.textChanged.connect(self._on_filter)
+        self.smallest.valueChanged.connect(self._on_filter)
+        self.view.selectionModel().currentRowChanged.connect(self._on_row)
+        self.view.clicked.connect(self._on_clicked)
+        self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
+        self.decisions.changed.connect(self._follow)
+        workspace.run.changed.connect(self._on_run)
+        workspace.run.advanced.connect(self._on_advanced)
+        workspace.run.threshold_changed.connect(self._on_advanced)
+        workspace.viewer.events.theme.connect(self._on_theme)
+        workspace.closing.connect(lambda: workspace.viewer.events.theme.disconnect(self._on_theme))
+        self._on_theme()
+        self._on_filter()
+
+    # The table.
+
+    def refresh(self) -> None:
+        """Show the candidates of the latest snapshot, keeping the order and the selected row."""
+        engine, queue = self.workspace.run.engine, self.decisions.queue
+        if engine is None or queue is None:
+            self.table.show(None)
+        elif self.isVisible():
+            with_sum = self.workspace.run.policy == "learned"
+            engine.ask(lambda a: parts_of_all(a, with_sum=with_sum), self._on_parts, key="parts of all")
+            queue.compute_ahead(self._on_ready)
+        has_rows = engine is not None
+        for widget in (self.next, self.undo, self.redo, self.state, self.find, self.smallest):
+            widget.setEnabled(has_rows)
+        for widget in (self.view, self.count):
+            widget.setVisible(has_rows)
+        self.empty.setVisible(not has_rows)
+
+    def arrays(self) -> DecisionArrays | None:
+        """Collect the numbers of all actions; None without an engine."""
+        engine, candidates = self.workspace.run.engine, self.decisions.candidates()
+        if engine is None or candidates is None:
+            return None
+        table, ids = engine.tables.actions, engine.tables.supervoxels.ids
+        queue = self.decisions.open_actions()
+        rank = np.full(len(table), NO_RANK, dtype=np.int64)
+        rank[queue] = np.arange(1, len(queue) + 1)
+        return DecisionArrays(
+            rank=rank,
+            score=engine.snapshot.scores,
+            area=table.area,
+            smaller=candidates.smaller,
+            larger=candidates.larger,
+            state=candidates.state,
+            u_id=ids[table.u],
+            v_id=ids[table.v],
+            parts=self._parts,
+        )
+
+    def _show_arrays(self) -> None:
+        n_before = self.table.columnCount()
+        position = self.view.verticalScrollBar().value()
+        self.table.show(self.arrays())
+        if self.table.columnCount() != n_before:
+            self._fit_columns()
+        self.view.verticalScrollBar().setValue(position)
+        self._follow()
+
+    def _on_parts(self, parts: dict[str, np.ndarray]) -> None:
+        """Keep the columns of the descriptor specs."""
+        self._parts = parts
+
+    def _on_ready(self) -> None:
+        """Show what the engine's thread has described and ordered."""
+        if self.workspace.run.engine is not None and self.isVisible():
+            self._show_arrays()
+            self._count_rows()
+
+    def _fit_columns(self) -> None:
+        """Hide the columns of descriptor specs where all would be too narrow; the menu brings them back."""
+        is_narrow = self.view.viewport().width() < NARROWEST * self.table.columnCount()
+        for column in range(2, 2 + len(self._parts)):
+            self.view.setColumnHidden(column, is_narrow)
+        longest = max(STATE_NAMES.values(), key=len)
+        self.view.fix_widths({0: RANK_ROOM, self.table.columnCount() - 1: longest})
+
+    def _on_header_menu(self, at: QPoint) -> None:
+        """Let the user choose the columns."""
+        menu = self.column_menu()
+        menu.exec(self.view.horizontalHeader().mapToGlobal(at))
+
+    def column_menu(self) -> QMenu:
+        """Make the menu that shows and hides columns."""
+        menu = QMenu(self)
+        for column, (title, tip) in enumerate(self.table.headers):
+            entry = menu.addAction(title)
+            entry.setToolTip(tip)
+            entry.setCheckable(True)
+            entry.setChecked(not self.view.isColumnHidden(column))
+            entry.toggled.connect(lambda is_on, c=column: self.view.setColumnHidden(c, not is_on))
+        return menu
+
+    def _count_rows(self) -> None:
+        n_rows = self.table.rowCount()
+        n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
+        n_queue = len(self.decisions.open_actions())
+        self.count.setText(f"{n_rows:,} of {n_all:,} merges shown · {n_queue:,} left to decide")
+
+    # What the user does, and what happens elsewhere.
+
+    def _on_filter(self) -> None:
+        text = self.find.text().strip()
+        self.table.set_filter(
+            DecisionFilter(
+                state=self.state.currentData(),
+                supervoxel_id=int(text) if text.isdecimal() else None,
+                min_voxels=self.smallest.value(),
+            )
+        )
+        self._follow()
+        self._count_rows()
+
+    def _on_row(self, index: Any, before: Any = None) -> None:
+        action = self.table.action_at(index.row())
+        if action >= 0 and action != self.decisions.pair.action:
+            self.decisions.inspect(action)
+
+    def _on_clicked(self, index: Any) -> None:
+        """Go back to what is looked at: its row is the current one, which does not change."""
+        self.decisions.inspect(self.table.action_at(index.row()))
+
+    def _follow(self) -> None:
+        """Select the row of the action that is looked at, without going there again."""
+        if not self.isVisible():
+            return
+        at = self.table.row_of(self.decisions.pair.action) if self.decisions.pair.action >= 0 else -1
+        selection = self.view.selectionModel()
+        if at == self.view.currentIndex().row() and selection.hasSelection() == (at >= 0):
+            return
+        was_blocked = selection.blockSignals(True)
+        if at < 0:
+            selection.clear()
+        else:
+            flags = QItemSelectionModel.SelectionFlag
+            index = self.table.index(at, 0)
+            selection.setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+            self.view.scrollTo(index)
+        selection.blockSignals(was_blocked)
+        self.view.viewport().update()
+
+    def _on_theme(self, event: Any = None) -> None:
+        for table in (self.table, self.history.table):
+            table.show_theme(self.workspace.viewer.theme)
+
+    def _on_mode(self, mode: str) -> None:
+        self.toggle.setChecked(mode == POINT)
+
+    def _on_run(self) -> None:
+        self._parts = {}
+        self.refresh()
+
+    def _on_advanced(self, _: Any) -> None:
+        if self.isVisible() and not self._timer.isActive():
+            self._timer.start()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        """Catch up with what happened while nobody looked."""
+        super().showEvent(event)
+        self.refresh()
+
+
+def parts_of_all(agglomerator: Agglomerator, *, with_sum: bool) -> dict[str, np.ndarray]:
+    """Split the energy change of every merge by descriptor spec; with the sum where scores are another."""
+    changes = agglomerator.sums_by_spec()[:, :, 0]
+    total = {ENERGY_CHANGE: changes.sum(axis=0)} if with_sum else {}
+    return total | {scores.table.tiling.spec.name: changes[scores.index] for scores in agglomerator.specs}

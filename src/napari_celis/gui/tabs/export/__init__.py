@@ -1,0 +1,1 @@
+"""The tab Export: files to write, and the comparison with other methods."""

@@ -1,0 +1,1 @@
+"""The tab Shape: what the descriptors see around one position."""

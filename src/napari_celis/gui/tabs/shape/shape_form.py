@@ -1,0 +1,229 @@
+"""The widgets of the tab "Shape" and their places; what they do is in `shape_tab`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from qtpy.QtCore import Signal
+from qtpy.QtGui import QColor, QIcon, QPainter, QPixmap, QResizeEvent
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QSpinBox,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_celis.core.descriptors import DescriptorSpec
+from napari_celis.core.lattice import Lattice
+from napari_celis.gui.qt.colours import OKABE_ITO
+from napari_celis.gui.qt.widgets import row, wrapped
+from napari_celis.gui.tabs.shape.centre_inspector import Answer
+from napari_celis.gui.tabs.shape.descriptor_view import DescriptorView
+from napari_celis.gui.tabs.shape.shape_actions import ActiveTable
+from napari_celis.gui.tabs.shape.shape_layers import OVERLAYS
+from napari_celis.gui.tabs.shape.shape_lines import BOX_COLOURS
+from napari_celis.gui.tabs.shape.shape_player import LinePlayer
+
+SHOWN_AT_FIRST = ("pairs", "box", "region")
+MERGES = 1
+"""Which of the pages below the drawing lists the merges."""
+
+
+class ShapeForm(QWidget):
+    """Form and drawing of the shape tab."""
+
+    typed = Signal(object)
+    """A position that was entered, in voxels."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.spec_box = QComboBox()
+        self.spec_box.setToolTip("Which descriptor: how its pairs were drawn, and the size of its box.")
+        self.spec_box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.spins = [self._spin(axis) for axis in "zyx"]
+        self.pick = QPushButton("Pick in the viewer")
+        self.pick.setCheckable(True)
+        self.pick.setToolTip("While this is on, a click in the viewer shows the nearest centre.")
+        self.follow = QCheckBox("Follow the cursor")
+        self.follow.setToolTip("Show the centre nearest to the mouse all the time.")
+        self.note = wrapped()
+        self.drawing = DescriptorView()
+        self.axis_box = QComboBox()
+        self.axis_box.addItems(["along z", "along y", "along x"])
+        self.axis_box.setToolTip("The direction in which the drawing looks.")
+        self.n_pairs = QSpinBox()
+        self.n_pairs.setRange(1, 512)
+        self.n_pairs.setValue(64)
+        self.n_pairs.setToolTip("Most pairs to draw as lines; the strip always shows all bits.")
+        self.merge_text = wrapped()
+        self.find_merge = QPushButton("Where it changes most")
+        self.find_merge.setToolTip("Show the centre where this merge changes the energy most.")
+        self.forget_merge = QPushButton("Without the merge")
+        self.forget_merge.setToolTip("Show the descriptor without a merge.")
+        self.is_after = QCheckBox("After the merge")
+        self.is_after.setChecked(True)
+        self.is_after.setToolTip("Off: pairs and components in the viewer are those before the merge.")
+        self.overlays = {key: self._check(key) for key in OVERLAYS}
+        self.table = ActiveTable()
+        self.line = LinePlayer()
+        self.more = QTabWidget()
+        self._lay_out()
+        self.show_no_answer("")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Let the drawing have what a higher window offers."""
+        super().resizeEvent(event)
+        self.drawing.fit(self.window().height())
+
+    def show_specs(self, specs: Sequence[DescriptorSpec]) -> None:
+        """Offer other specs, and keep the choice if one has the same name."""
+        before = self.spec_box.currentData()
+        self.spec_box.blockSignals(True)
+        self.spec_box.clear()
+        for spec in specs:
+            box = "×".join(str(size) for size in spec.box_zyx)
+            self.spec_box.addItem(f"{spec.name} · {box} · {spec.n_bits} pairs", spec)
+        names = [spec.name for spec in specs]
+        if before is not None and before.name in names:
+            self.spec_box.setCurrentIndex(names.index(before.name))
+        self.spec_box.blockSignals(False)
+        self.spec_box.setEnabled(bool(names))
+
+    def show_lattice(self, lattice: Lattice) -> None:
+        """Let positions be entered in a volume, in steps of the lattice."""
+        for axis, spin in enumerate(self.spins):
+            spin.blockSignals(True)
+            spin.setRange(0, lattice.shape[axis] - 1)
+            spin.setSingleStep(lattice.spec.stride_zyx[axis])
+            spin.blockSignals(False)
+        self.n_pairs.setMaximum(lattice.spec.n_bits)
+        self.enable(True)
+
+    def show_centre(self, centre: Sequence[int]) -> None:
+        """Show a position in the spin boxes."""
+        for spin, value in zip(self.spins, centre, strict=True):
+            spin.blockSignals(True)
+            spin.setValue(value)
+            spin.blockSignals(False)
+
+    def show_answer(self, answer: Answer, hint: str, *, can_search: bool) -> None:
+        """Show what a centre sees; `hint` says why it is not the one that was asked for."""
+        view, merge = answer.view, answer.merge
+        region = view.region
+        n_zones = "" if view.zones is None else f", {int(view.zones.max())} zones"
+        self.note.setText(
+            f"Centre {view.centre} · region {region.index}, {int(np.prod([len(a) for a in region.lattice]))} "
+            f"centres{n_zones}. {hint}".strip()
+        )
+        self.drawing.show_view(view, is_compared=merge is not None)
+        self.merge_text.setText(self._about_merge(answer))
+        has_merge = merge is not None
+        self.find_merge.setVisible(has_merge and can_search)
+        self.forget_merge.setVisible(has_merge or bool(answer.note))
+        self.is_after.setVisible(has_merge)
+        first = "lowest score" if can_search else "largest contact"
+        self.more.setTabText(MERGES, f"Merges here ({len(view.active)})")
+        self.more.setTabToolTip(
+            MERGES, f"The merges that would change something in this region; the {first} comes first."
+        )
+        self.table.show_actions(answer.active_ids, view.active, merge)
+
+    def show_no_answer(self, sentence: str) -> None:
+        """Show why there is nothing to show."""
+        self.note.setText("")
+        self.drawing.show_view(None, message=sentence)
+        self.merge_text.setText("")
+        for widget in (self.find_merge, self.forget_merge, self.is_after):
+            widget.setVisible(False)
+        self.more.setTabText(MERGES, "Merges here")
+        self.table.show_actions(np.empty((0, 2), dtype=np.uint64), None, None)
+
+    @staticmethod
+    def _about_merge(answer: Answer) -> str:
+        """Say which merge is shown and what it does here, or how to choose one."""
+        if answer.note:
+            return answer.note
+        if answer.merge is None:
+            return "Choose one of “Merges here”, or select two neighbours, to see what their merge changes."
+        u, v = answer.merge
+        n_changed = int(answer.view.changed.sum())
+        what = f"turns on {n_changed} bits" if n_changed else "changes nothing"
+        return f"Merging {u} and {v} {what} at this centre."
+
+    def enable(self, is_on: bool) -> None:
+        """Make the widgets usable that need a position."""
+        for widget in (
+            *self.spins,
+            self.pick,
+            self.follow,
+            self.axis_box,
+            self.n_pairs,
+            self.line,
+            self.table,
+        ):
+            widget.setEnabled(is_on)
+
+    def _spin(self, axis: str) -> QSpinBox:
+        spin = QSpinBox()
+        spin.setPrefix(f"{axis} ")
+        spin.setKeyboardTracking(False)
+        spin.setToolTip(f"Position along {axis} in voxels; it snaps to the nearest centre.")
+        spin.valueChanged.connect(lambda: self.typed.emit([box.value() for box in self.spins]))
+        return spin
+
+    @staticmethod
+    def _check(key: str) -> QCheckBox:
+        label, tip = OVERLAYS[key]
+        check = QCheckBox(label)
+        check.setToolTip(tip)
+        check.setChecked(key in SHOWN_AT_FIRST)
+        if key in BOX_COLOURS:
+            swatch = QPixmap(12, 12)
+            # The edge shows white on a light background.
+            swatch.fill(QColor(OKABE_ITO["grey"]))
+            with QPainter(swatch) as painter:
+                painter.fillRect(1, 1, 10, 10, QColor(BOX_COLOURS[key]))
+            check.setIcon(QIcon(swatch))
+        return check
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setSpacing(6)
+        layout.addLayout(row(QLabel("Descriptor"), self.spec_box, stretch=(0, 1)))
+        layout.addLayout(row(QLabel("Centre"), *self.spins, stretch=(0, 1, 1, 1)))
+        layout.addLayout(row(self.pick, self.follow, stretch=(1, 1)))
+        layout.addWidget(self.note)
+        layout.addWidget(self.drawing)
+        layout.addWidget(self.merge_text)
+        layout.addLayout(row(self.find_merge, self.forget_merge, stretch=(1, 1)))
+        grid = QGridLayout()
+        grid.setVerticalSpacing(2)
+        for index, check in enumerate((*self.overlays.values(), self.is_after)):
+            grid.addWidget(check, index // 2, index % 2)
+        pairs = QLabel("Pairs drawn")
+        drawn = row(QLabel("Look"), self.axis_box, pairs, self.n_pairs, stretch=(0, 1, 0, 1))
+        self.more.addTab(_page(grid, drawn), "View")
+        self.more.addTab(self.table, "Merges here")
+        self.more.addTab(_page(row(self.line)), "Line")
+        self.more.setTabToolTip(0, "What is shown in the viewer and in the drawing.")
+        self.more.setTabToolTip(2, "Play the descriptor along a line.")
+        layout.addWidget(self.more, 1)
+
+
+def _page(*contents: QLayout) -> QWidget:
+    """Put layouts on a page of their own, below each other, at the top."""
+    page = QWidget()
+    layout = QVBoxLayout(page)
+    layout.setContentsMargins(4, 6, 4, 4)
+    for content in contents:
+        layout.addLayout(content)
+    layout.addStretch(1)
+    return page

@@ -1,0 +1,1 @@
+"""The tab Train: `celis train` in a process of its own, with its curves."""

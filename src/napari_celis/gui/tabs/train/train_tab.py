@@ -1,0 +1,258 @@
+"""Tab Train: from an annotated volume to a model, in a process of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from napari.layers import Layer
+from qtpy.QtCore import QEvent, QObject
+from qtpy.QtWidgets import (
+    QMessageBox,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_celis.core.errors import CelisError
+from napari_celis.gui.layers.volume_files import file_of, write_missing
+from napari_celis.gui.layers.volume_layers import source_of
+from napari_celis.gui.qt.progress import Progress, ProgressLine
+from napari_celis.gui.qt.widgets import CommandLine, button, heading, row, wrapped
+from napari_celis.gui.session.background.celis_process import celis_command
+from napari_celis.gui.session.background.job import Job
+from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.train.train_curves import TrainCurves
+from napari_celis.gui.tabs.train.train_form import TrainForm
+from napari_celis.gui.tabs.train.train_process import Record, Training, TrainOptions, checkpoint_of
+from napari_celis.pipeline.checks import check_volumes
+
+LOG_LINES = 2000
+CLOSING = (
+    "A training is running. Close the window and stop it? Its checkpoint stays, so that it can be resumed."
+)
+UNFINISHED = "There is an unfinished training of this model file. Throw it away and begin anew?"
+
+
+class TrainTab(QWidget):
+    """Settings, buttons, curves and log of one training."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._folder = tempfile.TemporaryDirectory(prefix="celis-volumes-")
+        self._job: Job | None = None
+        self._options: TrainOptions | None = None
+        self._may_end = self._has_ended = False
+        self.training = Training(self)
+        self.data = wrapped()
+        self.form = TrainForm()
+        self._make_run()
+        self._lay_out()
+        self._connect()
+        self.refresh()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a training runs or its volumes are being written."""
+        return self._job is not None or self.training.is_running
+
+    # What the tab looks like.
+
+    def _make_run(self) -> None:
+        self.start = button("Train", self._on_start, "Begin a new training.")
+        self.resume = button("Resume", self._on_resume, "Go on from the checkpoint of this model file.")
+        self.progress = ProgressLine()
+        self.progress.cancel.setToolTip("Stop the training; its checkpoint stays, to resume from.")
+        self.curves = TrainCurves(self._workspace.viewer)
+        self.log = QPlainTextEdit(readOnly=True)
+        self.log.setMaximumBlockCount(LOG_LINES)
+        self.log.setFixedHeight(90)
+        self.log.setStyleSheet("border: 1px solid #80808080;")
+        self.log.setPlaceholderText("What the training says appears here.")
+        self.command = CommandLine(self.command_text)
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        for widget in (heading("Annotated volume"), self.data, heading("Settings"), self.form.native):
+            layout.addWidget(widget)
+        layout.addLayout(row(self.start, self.resume, stretch=(1, 1)))
+        layout.addWidget(self.progress)
+        for widget in (heading("Progress"), self.curves, self.log):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        layout.addWidget(self.command)
+
+    def _connect(self) -> None:
+        workspace, process = self._workspace, self.training.process
+        workspace.data.changed.connect(self.refresh)
+        workspace.closing.connect(self._end)
+        self.form.changed.connect(self.refresh)
+        self.progress.cancelled.connect(self._on_cancel)
+        self.training.recorded.connect(self._on_record)
+        process.said.connect(self.log.appendPlainText)
+        process.finished.connect(self._on_finished)
+        process.stopped.connect(self._on_stopped)
+        process.failed.connect(self._on_failed)
+        process.ended.connect(self.refresh)
+        window = getattr(workspace.viewer, "window", None)
+        if window is not None:
+            window._qt_window.installEventFilter(self)
+
+    def refresh(self) -> None:
+        """Show what is chosen, and what can be done with it."""
+        workspace = self._workspace
+        names = {"image": workspace.data.image_layer, "truth": workspace.data.truth_layer}
+        missing = [role for role, layer in names.items() if layer is None]
+        if missing:
+            self.data.setText(
+                f"Choose {' and '.join(f'the {role}' for role in missing)} on the tab Data first."
+            )
+        else:
+            self.data.setText(
+                "\n".join(f"{role.capitalize()}: {layer.name}" for role, layer in names.items())
+            )
+        has_supervoxels = workspace.data.supervoxels_layer is not None
+        self.form.enabled = not self.is_busy
+        self.form.use_supervoxels.enabled = has_supervoxels and not self.is_busy
+        can_start = not missing and not self.is_busy
+        self.start.setEnabled(can_start)
+        self.resume.setEnabled(can_start and checkpoint_of(self.form.path()).exists())
+        if not self.is_busy:
+            self.progress.hide_progress()
+        self.command.refresh()
+
+    def command_text(self) -> str:
+        """Write the command that does the same."""
+        workspace = self._workspace
+        supervoxels = (
+            source_of(workspace.data.supervoxels_layer, "SUPERVOXELS") if self._has_supervoxels() else None
+        )
+        image = source_of(workspace.data.image_layer, "IMAGE")
+        truth = source_of(workspace.data.truth_layer, "TRUTH")
+        return celis_command(self.form.options(image, truth, supervoxels, is_resumed=False).arguments())
+
+    # What the user does.
+
+    def _on_start(self) -> None:
+        self._begin(is_resumed=False)
+
+    def _on_resume(self) -> None:
+        self._begin(is_resumed=True)
+
+    def _begin(self, *, is_resumed: bool) -> None:
+        """Check everything, write volumes that lie in no file, then start the process."""
+        if self.is_busy:
+            return
+        workspace = self._workspace
+        try:
+            check_volumes(replace(workspace.data.choice(), affinities=None))
+            self.form.check(is_resumed=is_resumed)
+            folder = Path(self._folder.name)
+            files = {role: file_of(layer, role, folder) for role, layer in self._layers().items()}
+        except CelisError as error:
+            workspace.messages.say(str(error))
+            return
+        if not is_resumed and not self._may_replace():
+            return
+        workspace.messages.clear()
+        if is_resumed:
+            self.curves.history.take_up()
+        else:
+            self.curves.clear()
+            self.log.clear()
+        job = self._job = Job(lambda report: write_missing(files, report), "celis volumes", self)
+        job.progressed.connect(self.progress.show_progress)
+        job.failed.connect(workspace.messages.say)
+        job.returned.connect(lambda targets: self._launch(targets, is_resumed=is_resumed))
+        job.ended.connect(self._on_job_ended)
+        self.progress.show_progress(Progress("starting"))
+        job.start()
+        self.refresh()
+
+    def _may_replace(self) -> bool:
+        """Ask before anything that was trained is lost."""
+        path = self.form.path()
+        if checkpoint_of(path).exists():
+            return self._ask("Begin anew", UNFINISHED)
+        return not path.exists() or self._ask("Replace the model", f"{path} exists. Replace it at the end?")
+
+    def _ask(self, title: str, question: str) -> bool:
+        yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
+        return QMessageBox.question(self, title, question, yes | no, no) == yes
+
+    def _launch(self, targets: dict[str, str], *, is_resumed: bool) -> None:
+        """Start the process on volumes that lie in files now."""
+        self._options = self.form.options(
+            targets["image"], targets["truth"], targets.get("supervoxels"), is_resumed=is_resumed
+        )
+        self.progress.show_progress(Progress("starting the training process"))
+        self.training.start(self._options)
+
+    def _on_cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+        if self.training.is_running:
+            self.training.process.stop()
+            self.progress.show_progress(Progress("stopping"))
+
+    # What the training tells.
+
+    def _on_record(self, record: Record) -> None:
+        self.curves.add(record)
+        if self.training.is_running and not self.training.process.is_stopping:
+            self.progress.show_progress(Progress(f"{record.stage}, {record.done:.0%}", record.done))
+
+    def _on_finished(self) -> None:
+        self.log.appendPlainText("Finished; the new model is selected.")
+        self._workspace.preparation.load_model(self._options.output)
+
+    def _on_stopped(self) -> None:
+        has_checkpoint = checkpoint_of(self._options.output).exists()
+        kept = "Press Resume to go on." if has_checkpoint else "There was no checkpoint yet."
+        self.log.appendPlainText(f"Stopped. {kept}")
+
+    def _on_failed(self, sentence: str) -> None:
+        self._workspace.messages.say(sentence)
+
+    def _on_job_ended(self) -> None:
+        self._job = None
+        self.refresh()
+
+    # The end.
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        """Ask before the window closes on a training; end it once the window has really gone."""
+        if event.type() == QEvent.Type.Close:
+            self._may_end = not self.is_busy or self._ask("Training is running", CLOSING)
+            if not self._may_end:
+                event.ignore()
+                return True
+        # napari may ask a question of its own and stay open.
+        elif event.type() == QEvent.Type.Hide and not event.spontaneous() and self._may_end:
+            self._workspace.dispose()
+        return False
+
+    def _end(self) -> None:
+        """End everything with the viewer."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        if self._job is not None:
+            self._job.close()
+            self._job = None
+        self.training.close()
+        self.curves.close_plots()
+        self._folder.cleanup()
+
+    def _layers(self) -> dict[str, Layer]:
+        """Return the layers to train on, by role."""
+        data = self._workspace.data
+        layers = {"image": data.image_layer, "truth": data.truth_layer}
+        if self._has_supervoxels():
+            layers["supervoxels"] = data.supervoxels_layer
+        return {role: layer for role, layer in layers.items() if layer is not None}
+
+    def _has_supervoxels(self) -> bool:
+        return self._workspace.data.supervoxels_layer is not None and self.form.use_supervoxels.value

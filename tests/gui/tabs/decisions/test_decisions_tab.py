@@ -1,0 +1,340 @@
+"""The table of merges: order, filters, speed, and what a row and a button do."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from napari.layers import Labels
+from qtpy.QtCore import QModelIndex, Qt
+from qtpy.QtTest import QTest
+
+from gui.conftest import block_labels, small_agglomerator
+from gui.patience import be_patient
+from napari_celis.core.decisions import ActionState
+from napari_celis.gui.qt.compact_table import CompactTable
+from napari_celis.gui.qt.numbers import short_number, signed
+from napari_celis.gui.qt.widgets import CommandLine
+from napari_celis.gui.session.decision_controller import NOTHING_OPEN
+from napari_celis.gui.session.engine.engine import Engine
+from napari_celis.gui.session.messages import Message
+from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.decisions.decision_table import (
+    NO_RANK,
+    NO_SCORE,
+    RANK_ROOM,
+    DecisionArrays,
+    DecisionFilter,
+    DecisionTable,
+)
+from napari_celis.gui.tabs.decisions.decisions_tab import DecisionsTab
+
+UP, DOWN = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
+
+
+def arrays_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    rank = np.full(n, NO_RANK, dtype=np.int64)
+    rank[: n // 2] = rng.permutation(n // 2) + 1
+    return DecisionArrays(
+        rank=rank,
+        score=rng.normal(size=n),
+        area=rng.integers(1, 500, n),
+        smaller=rng.integers(1, 10**5, n),
+        larger=rng.integers(10**5, 10**7, n),
+        state=rng.integers(0, 5, n).astype(np.uint8),
+        u_id=np.arange(n, dtype=np.uint64) + 2**40,
+        v_id=np.arange(n, dtype=np.uint64) + 2**40 + 1,
+        parts={"near": rng.normal(size=n), "far": rng.normal(size=n)},
+    )
+
+
+def column(model, index):
+    return [model.data(model.index(row, index)) for row in range(model.rowCount())]
+
+
+def test_the_table_sorts_by_every_column_both_ways(qtbot, qtmodeltester):
+    model, arrays = DecisionTable(), arrays_of(60)
+    model.show(arrays)
+    qtmodeltester.check(model)
+    titles = [model.headerData(c, Qt.Orientation.Horizontal) for c in range(model.columnCount())]
+    assert titles == ["№", "Score", "near", "far", "Area", "Small", "Large", "State"]
+    values = [arrays.rank, arrays.score, *arrays.parts.values()]
+    values += [arrays.area, arrays.smaller, arrays.larger, arrays.state]
+    for index, numbers in enumerate(values):
+        for order, expected in ((UP, np.sort(numbers)), (DOWN, np.sort(numbers)[::-1])):
+            model.sort(index, order)
+            shown = numbers[[model.action_at(row) for row in range(60)]]
+            np.testing.assert_array_equal(shown, expected)
+    model.sort(1, UP)
+    model.set_filter(DecisionFilter(state=ActionState.OPEN))
+    assert column(model, 1)[0] == signed(arrays.score[arrays.state == ActionState.OPEN].min())
+
+
+def test_filters_combine_and_rows_are_found_again(qtbot):
+    model, arrays = DecisionTable(), arrays_of(200)
+    model.show(arrays)
+    model.set_filter(DecisionFilter(state=ActionState.OPEN, min_voxels=20_000))
+    expected = np.flatnonzero((arrays.state == 0) & (arrays.smaller >= 20_000))
+    assert sorted(model.action_at(row) for row in range(model.rowCount())) == expected.tolist()
+    assert set(column(model, 7)) == {"open"}
+    assert model.action_at(model.row_of(expected[3])) == expected[3]
+    assert model.row_of(int(np.flatnonzero(arrays.state == 1)[0])) == -1
+    model.set_filter(DecisionFilter(supervoxel_id=2**40 + 5))
+    assert sorted(model.action_at(row) for row in range(model.rowCount())) == [4, 5]
+    assert "1099511627781" in model.data(model.index(0, 0), Qt.ItemDataRole.ToolTipRole)
+    model.show(None)
+    assert model.rowCount() == 0
+    assert model.action_at(0) == -1
+    assert model.data(QModelIndex()) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (7, "7"),
+        (9999, "9,999"),
+        (12_345, "12.3k"),
+        (20_000, "20.0k"),
+        (99_960, "100k"),
+        (999_600, "1000k"),
+        (2_500_000, "2.50M"),
+        (4e9, "4.00G"),
+    ],
+)
+def test_counts_are_short(number, text):
+    assert short_number(number) == text
+
+
+def test_what_is_merged_or_unseen_has_no_score(qtbot):
+    model, arrays = DecisionTable(), arrays_of(60)
+    model.show(arrays)
+    for state in ActionState:
+        model.set_filter(DecisionFilter(state=state))
+        has_none = state in (ActionState.MERGED, ActionState.UNSEEN)
+        assert model.rowCount()
+        assert all((text == NO_SCORE) == has_none for text in column(model, 1))
+
+
+def test_the_longest_state_is_not_cut(qtbot):
+    view, model = CompactTable(), DecisionTable()
+    qtbot.addWidget(view)
+    view.setModel(model)
+    view.resize(360, 200)
+    view.fix_widths({0: RANK_ROOM, 5: "kept apart"})
+    view.show()
+    assert view.columnWidth(5) > view.fontMetrics().horizontalAdvance("kept apart")
+    assert sum(view.columnWidth(c) for c in range(6)) == view.viewport().width()
+
+
+@pytest.mark.parametrize(("score", "text"), [(-2.8864, "−2.886"), (113.81, "+113.8"), (-1e-9, "0.000")])
+def test_scores_have_a_sign(score, text):
+    assert signed(score) == text
+
+
+def test_a_hundred_thousand_rows_stay_fast(qtbot):
+    view, model = CompactTable(), DecisionTable()
+    qtbot.addWidget(view)
+    view.setModel(model)
+
+    view.setSortingEnabled(True)
+    view.show()
+    model.show(arrays_of(100_000))
+    seconds = []
+    for seed in range(1, 6):
+        arrays = arrays_of(100_000, seed)
+        start = time.process_time()
+        model.show(arrays)
+        view.viewport().repaint()
+        seconds.append(time.process_time() - start)
+    # The table refreshes four times a second: even a slow machine must not feel it.
+    assert min(seconds) < 0.2
+
+
+@pytest.fixture
+def tab(make_napari_viewer, qtbot):
+    be_patient(qtbot)
+    viewer = make_napari_viewer(show=True)
+    viewer.add_layer(Labels(block_labels(), name="supervoxels"))
+    workspace = Workspace.of(viewer)
+    made = DecisionsTab(workspace)
+    assert "no merges to decide" in made.empty.text()
+    assert not made.next.isEnabled()
+    viewer.window.add_dock_widget(made, name="Decisions")
+    agglomerator = small_agglomerator()
+    workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace))
+    qtbot.waitUntil(lambda: made.table.rowCount() > 0)
+    qtbot.waitUntil(lambda: made.decisions.pair.geometry is not None)
+    yield made
+    workspace.dispose()
+
+
+def choose(tab, row):
+    tab.view.setCurrentIndex(tab.table.index(row, 0))
+
+
+def test_rows_buttons_keys_and_filters(tab, qtbot):
+    workspace, decisions, engine = tab.workspace, tab.decisions, tab.workspace.run.engine
+    actions, viewer = engine.tables.actions, tab.workspace.viewer
+    assert tab.table.rowCount() == np.count_nonzero(engine.snapshot.available)
+    assert tab.table.action_at(0) == decisions.open_actions()[0]
+    assert not tab.empty.isVisible()
+    assert f"of {len(actions)} merges shown" in tab.count.text()
+
+    # A row selects both segments, flies there and explains the score.
+    choose(tab, 3)
+    action = tab.table.action_at(3)
+    assert decisions.pair.action == action
+    assert workspace.selection.supervoxels == (actions.u[action], actions.v[action])
+    contact = decisions.pair.geometry.contact[action]
+    assert abs(viewer.dims.point[0] - contact[0]) <= 0.5
+    qtbot.waitUntil(lambda: bool(decisions.pair.parts) and bool(decisions.pair.centres))
+    assert tab.inspector.score.text() == signed(engine.snapshot.scores[action])
+    assert tab.inspector.parts.parts == decisions.pair.parts
+    assert "threshold" in tab.inspector.verdict.text()
+    # All of it fits into a window of 1280 × 800.
+    assert tab.heightForWidth(366) <= 620
+    points = tab.canvas.highlight.centres
+    assert points.features["ΔE"].sum() == pytest.approx(2 * decisions.pair.score, rel=1e-4)
+    tab.inspector.centres.setChecked(False)
+    assert len(points.data) == 0
+    tab.inspector.centres.setChecked(True)
+    qtbot.waitUntil(lambda: len(points.data) > 0)
+    # Blue where the merge lowers the energy, red where it raises it.
+    best, worst = points.features["ΔE"].argmin(), points.features["ΔE"].argmax()
+    assert points.face_color[best, 2] > points.face_color[best, 0]
+    assert points.face_color[worst, 0] > points.face_color[worst, 2]
+    tab.inspector.meshes.setChecked(True)
+    qtbot.waitUntil(lambda: len(tab.canvas.highlight.meshes.layers) == 2)
+    tab.inspector.meshes.setChecked(False)
+    assert tab.canvas.highlight.meshes.layers == []
+
+    # Single keys work in the table as well.
+    with qtbot.waitSignal(engine.advanced):
+        QTest.keyClick(tab.view, Qt.Key.Key_A)
+    assert engine.snapshot.taken[action]
+    assert decisions.pair.action == decisions.open_actions()[0]
+    qtbot.waitUntil(lambda: tab.view.currentIndex().row() == tab.table.row_of(decisions.pair.action) >= 0)
+    rejected = decisions.pair.action
+    with qtbot.waitSignal(engine.advanced):
+        QTest.keyClick(tab.view, Qt.Key.Key_R)
+    assert tab.decisions.candidates().state[rejected] == ActionState.REJECTED
+
+    # The buttons.
+    skipped = decisions.pair.action
+    tab.inspector.buttons["skip"].click()
+    assert decisions.open_actions()[-1] == skipped
+    for name, kind in (("accept", "manual"), ("reject", "keep-apart"), ("merge", "manual")):
+        with qtbot.waitSignal(engine.advanced):
+            tab.inspector.buttons[name].click()
+        assert engine.snapshot.steps[-1].kind == kind
+    assert len(workspace.selection.supervoxels) == 1
+    tab.next.click()
+    with qtbot.waitSignal(engine.advanced):
+        tab.inspector.buttons["keep_apart"].click()
+    assert engine.snapshot.steps[-1].kind == "keep-apart"
+    n_steps = len(engine.snapshot.steps)
+    with qtbot.waitSignal(engine.advanced):
+        tab.undo.click()
+    assert len(engine.snapshot.steps) == n_steps - 1
+    with qtbot.waitSignal(engine.advanced):
+        tab.redo.click()
+    assert len(engine.snapshot.steps) == n_steps
+    merged = next(step for step in engine.snapshot.steps if step.kind == "manual")
+    workspace.selection.select(
+        *(workspace.run.supervoxels.index_of(one) for one in (merged.u_id, merged.v_id))
+    )
+    tab.inspector.buttons["cut"].click()
+    qtbot.waitUntil(lambda: decisions.plan is not None)
+    assert "fall apart" in tab.inspector.segments.text()
+    tab.inspector.buttons["cancel"].click()
+    assert decisions.plan is None
+    tab.inspector.buttons["cut"].click()
+    qtbot.waitUntil(lambda: decisions.plan is not None)
+    with qtbot.waitSignal(engine.advanced):
+        tab.inspector.buttons["confirm"].click()
+    assert engine.snapshot.steps[-1].kind == "cut"
+
+    # Filters.
+    tab.state.setCurrentIndex(0)
+    assert tab.table.rowCount() == len(actions)
+    tab.find.setText(str(workspace.run.supervoxels.ids[1]))
+    assert tab.table.rowCount() == 3
+    tab.find.clear()
+    tab.smallest.setValue(10**6)
+    assert tab.table.rowCount() == 0
+    tab.smallest.setValue(0)
+    entry = tab.column_menu().actions()[1]
+    entry.setChecked(False)
+    assert tab.view.isColumnHidden(1)
+
+    # Pointing can be switched here.
+    tab.toggle.setChecked(False)
+    assert not tab.canvas.picker.is_on
+    tab.toggle.setChecked(True)
+    assert tab.canvas.picker.is_on
+    assert not tab.findChildren(CommandLine), "no command decides by hand"
+
+    # Two that do not touch are told so, with the nearest that do.
+    workspace.selection.select(1, workspace.run.supervoxels.n)
+    assert "do not touch" in tab.inspector.verdict.text()
+    assert not tab.inspector.buttons["merge"].isEnabled()
+    workspace.use_engine(None)
+    assert tab.table.rowCount() == 0
+    assert tab.empty.isVisible()
+
+
+def test_the_row_follows_its_merge_when_the_table_is_sorted(tab, qtbot):
+    decisions, viewer = tab.decisions, tab.workspace.viewer
+    choose(tab, 3)
+    action = decisions.pair.action
+    for order in (DOWN, UP):
+        tab.view.sortByColumn(1, order)
+        assert decisions.pair.action == action
+        assert tab.table.action_at(tab.view.currentIndex().row()) == action
+        assert [index.row() for index in tab.view.selectionModel().selectedRows()] == [
+            tab.table.row_of(action)
+        ]
+    # A click on the current row goes back to its place.
+    at = viewer.dims.point[0]
+    viewer.dims.set_point(0, 11 if at < 6 else 0)
+    tab.view.scrollTo(tab.view.currentIndex())
+    place = tab.view.visualRect(tab.view.currentIndex()).center()
+    QTest.mouseClick(tab.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert viewer.dims.point[0] == at
+
+
+def test_the_queue_begins_again_after_its_end(tab, qtbot):
+    decisions = tab.decisions
+    queue = decisions.open_actions()
+    decisions.inspect(int(queue[-1]))
+    decisions.next_uncertain()
+    assert decisions.pair.action == queue[0]
+    assert tab.workspace.messages.current != Message(NOTHING_OPEN, "warning")
+    with qtbot.waitSignal(tab.workspace.run.engine.finished):
+        tab.workspace.run.engine.run(np.inf)
+    decisions.next_uncertain()
+    assert tab.workspace.messages.current == Message(NOTHING_OPEN, "warning")
+
+
+def test_the_table_keeps_up_with_a_run(tab, qtbot):
+    engine = tab.workspace.run.engine
+    choose(tab, tab.table.rowCount() - 1)
+    action = tab.decisions.pair.action
+    with qtbot.waitSignal(engine.advanced, check_params_cb=lambda snapshot: not snapshot.is_running):
+        engine.step(5)
+    n_open = np.count_nonzero(tab.decisions.candidates().state == ActionState.OPEN)
+    qtbot.waitUntil(lambda: tab.table.rowCount() == n_open)
+    assert tab.decisions.pair.action == action
+    assert tab.table.action_at(tab.view.currentIndex().row()) == action or tab.table.row_of(action) < 0
+
+    # Where nobody looks, nothing is drawn.
+    shown = tab.table.arrays
+    tab.hide()
+    with qtbot.waitSignal(engine.advanced, check_params_cb=lambda snapshot: not snapshot.is_running):
+        engine.step(5)
+    assert not tab._timer.isActive()
+    assert tab.table.arrays is shown
+    tab.show()
+    qtbot.waitUntil(lambda: tab.table.arrays.score is engine.snapshot.scores)
