@@ -13,7 +13,7 @@ from gui.conftest import block_labels
 from napari_celis.core import state
 from napari_celis.core.errors import ActionError
 from napari_celis.io.session.file import Session
-from napari_celis.io.session.kept_arrays import folder_beside
+from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.session.records import SessionError
 from napari_celis.models import apply
 from napari_celis.models.model_file import load_model, save_model
@@ -81,7 +81,7 @@ def test_the_preparation_is_kept_and_used(made, folder, monkeypatch):
     with Session.open(folder / "work.celis") as session, go_on(session).agglomerator as agglomerator:
         n_evaluations = sum(scores.initial.evaluations for scores in agglomerator.specs)
         assert_same(agglomerator, made[1])
-        keep_scores(session, agglomerator)
+        keep_scores(session.head, KeptArrays(beside), agglomerator)
     with Session.open(folder / "work.celis") as session, go_on(session).agglomerator as agglomerator:
         assert sum(scores.initial.evaluations for scores in agglomerator.specs) == 0 < n_evaluations
         assert_same(agglomerator, made[1])

@@ -20,6 +20,7 @@ from napari_celis.core.errors import ActionError
 from napari_celis.core.volume import Volume
 from napari_celis.io.session.database import connect
 from napari_celis.io.session.file import Session
+from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.session.schema import MIGRATIONS, migrate
 from napari_celis.io.session.writer import SessionWriter
 from napari_celis.io.volumes import write_volume
@@ -89,6 +90,7 @@ def _work_on_session(folder: Path, decide: Callable[[Agglomerator], None], rng: 
     with Session.open(folder / SESSION) as session:
         opened = go_on(session, say=lambda sentence: tell(folder, remark=sentence))
         writer = opened.agglomerator.journal.listener = SessionWriter(session, "crash")
+        kept = KeptArrays(folder_beside(session.path))
         (folder / READY).touch()
         while True:
             n_before = session.n_events
@@ -101,7 +103,7 @@ def _work_on_session(folder: Path, decide: Callable[[Agglomerator], None], rng: 
                     score=step.score, energy=record.event.energy,
                 )  # fmt: skip
             if rng.random() < KEEP_SCORES:
-                keep_scores(session, opened.agglomerator)
+                keep_scores(session.head, kept, opened.agglomerator)
 
 
 def export(folder: Path, rng: np.random.Generator) -> None:

@@ -92,7 +92,7 @@ def check(session: SessionArgument, relocate: RelocateOption = None, json: JsonO
         problems = opened.problems()
         try:
             choice, sources = open_data(opened.head, opened.path, relocations(relocate), is_lazy=True)
-            require_same_model(opened.head, sources.model)
+            require_same_model(opened.head, choice.known_model, sources.model)
             require_same_image(opened.head, choice)
             if choice.supervoxels is not None:
                 atoms = read_atoms(choice.supervoxels)

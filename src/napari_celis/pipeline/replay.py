@@ -70,7 +70,7 @@ def prepare_replay(
     """
     head = session.head
     choice, sources = open_data(head, session.path, relocate, is_lazy=True)
-    require_same_model(head, sources.model)
+    require_same_model(head, choice.known_model, sources.model)
     require_same_image(head, choice)
     prepared = prepare(choice, report, say=say)
     try:

@@ -14,7 +14,13 @@ from napari_celis.core.errors import CelisError, VolumeError
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume
 from napari_celis.io.affinities import open_affinities
-from napari_celis.io.session.checksums import array_checksum, file_checksum, image_checksum, labels_checksum
+from napari_celis.io.session.checksums import (
+    array_checksum,
+    file_checksum,
+    image_checksum,
+    labels_checksum,
+    text_checksum,
+)
 from napari_celis.io.session.records import ROLES, Role, SessionError, SessionHead, SessionVolume
 from napari_celis.io.targets import split_target
 from napari_celis.io.volumes import open_volume
@@ -22,7 +28,7 @@ from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.recipe import Inputs
 
 if TYPE_CHECKING:
-    from napari_celis.models.model_file import PolicyName
+    from napari_celis.models.model_file import CelisModel, PolicyName
 
 MODEL = "model"
 """What `relocate` calls the model."""
@@ -38,6 +44,22 @@ class Sources:
 
 class ChangedDataError(SessionError):
     """A volume or the model is not the one that decisions were made about."""
+
+
+class MissingDataError(SessionError):
+    """Volumes or the model are not where they were.
+
+    Parameters
+    ----------
+    sentence : str
+        For the user.
+    missing : tuple of str
+        What it is, by role; `model` for the model.
+    """
+
+    def __init__(self, sentence: str, missing: tuple[str, ...]) -> None:
+        super().__init__(sentence)
+        self.missing = missing
 
 
 def describe(
@@ -81,11 +103,31 @@ def describe(
     return SessionHead(
         tuple(volumes),
         _absolute(sources.model),
-        file_checksum(Path(sources.model)),
+        model_checksum(choice.known_model, sources.model),
         settings,
         units_at_start,
         time,
     )
+
+
+def model_checksum(model: CelisModel, path: str) -> str:
+    """Return the checksum of a model: of its file, or of its weights where it lies in none.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    path : str
+        Its file; empty where there is none.
+    """
+    if path:
+        return file_checksum(Path(path))
+    from napari_celis.models.affinity import to_tensors
+
+    found = [array_checksum(spec.pairs) for spec in model.specs]
+    for tensors in (to_tensors(model.affinity)[0], *(net.state_dict() for net in model.energies)):
+        found += [array_checksum(tensor.detach().cpu().numpy()) for tensor in tensors.values()]
+    return text_checksum(*found)
 
 
 def supervoxels_checksum(supervoxels: Supervoxels) -> str:
@@ -129,28 +171,29 @@ def open_data(
         if name not in known:
             raise SessionError(f"This session has no {name}, only {', '.join(sorted(known))}.")
     found: dict[Role, str] = {}
-    missing = []
+    missing: dict[str, str] = {}
     for volume in head.volumes:
         # Supervoxels that were made lie in no file; they are made or taken from beside the session.
         if not volume.path and volume.role not in relocate:
             if volume.role != "supervoxels":
-                missing.append(f"{volume.role} (in no file)")
+                missing[volume.role] = "in no file"
             continue
         place = _find(relocate.get(volume.role), volume.path, volume.relative, session)
         if place is None and volume.role == "truth":
             continue
         if place is None:
-            missing.append(f"{volume.role} ({relocate.get(volume.role, volume.path)})")
+            missing[volume.role] = relocate.get(volume.role, volume.path)
         else:
             found[volume.role] = place
     model = _find(relocate.get(MODEL), head.model_path, "", session)
     if model is None:
-        missing.append(f"model ({relocate.get(MODEL, head.model_path)})")
+        missing[MODEL] = relocate.get(MODEL, head.model_path) or "in no file"
     if missing or model is None:
-        names = " and ".join(missing)
-        raise SessionError(
+        names = " and ".join(f"{role} ({place})" for role, place in missing.items())
+        raise MissingDataError(
             f"{session} was made with {names}, not found there any more. Say where it is now, for example "
-            f"with --relocate {missing[0].split()[0]}=PATH."
+            f"with --relocate {next(iter(missing))}=PATH.",
+            tuple(missing),
         )
     choice = Choice(
         image=open_volume(found["image"]) if "image" in found else None,
@@ -187,11 +230,21 @@ def settings_of(head: SessionHead) -> dict[str, Any]:
     }
 
 
-def require_same_model(head: SessionHead, model: str) -> None:
-    """Refuse another model file than that of a session."""
-    if file_checksum(Path(model)) != head.model_checksum:
+def require_same_model(head: SessionHead, model: CelisModel, path: str) -> None:
+    """Refuse another model than that of a session.
+
+    Parameters
+    ----------
+    head : SessionHead
+        What the session is about.
+    model : CelisModel
+        The model that was chosen.
+    path : str
+        Its file; empty where there is none.
+    """
+    if model_checksum(model, path) != head.model_checksum:
         raise ChangedDataError(
-            f"The model {model} is not the one of this session: its content is another. Give the right one "
+            f"The model {path} is not the one of this session: its content is another. Give the right one "
             "with --relocate model=PATH, or begin a new session."
         )
 

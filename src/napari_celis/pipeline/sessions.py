@@ -74,7 +74,7 @@ def begin_session(path: Path, choice: Choice, prepared: Prepared, sources: Sourc
     """
     units = prepared.agglomerator.energy_units()
     session = Session.create(path, describe(choice, prepared.inputs, sources, path, units, time.time()))
-    keep_preparation(session, choice, prepared)
+    keep_preparation(session.head, KeptArrays(folder_beside(path)), choice, prepared)
     return session
 
 
@@ -109,8 +109,41 @@ def go_on(
     """
     head = session.head
     choice, sources = open_data(head, session.path, relocate, is_lazy=is_lazy)
+    kept = KeptArrays(folder_beside(beside or session.path))
+    prepared = go_on_with(session, choice, sources, kept, report=report, say=say)
+    new = moved(head, sources, session.path)
+    if not session.is_read_only:
+        if new is not None:
+            session.change_head(volumes=new.volumes, model_path=new.model_path)
+        keep_preparation(head, KeptArrays(folder_beside(session.path)), choice, prepared)
+    return OpenedSession(session, choice, sources, prepared)
+
+
+def go_on_with(
+    session: Session,
+    choice: Choice,
+    sources: Sources,
+    kept: KeptArrays,
+    *,
+    report: Report = silent,
+    say: Say | None = None,
+) -> Prepared:
+    """Bring an agglomerator to where a session ends, with volumes that are open already.
+
+    Parameters
+    ----------
+    session : Session
+        Only read.
+    choice, sources : Choice, Sources
+        The volumes and the model; they are held against the session before anything is applied.
+    kept : KeptArrays
+        What was kept of an earlier preparation.
+    report, say : callable, optional
+        As in `napari_celis.pipeline.recipe.prepare`.
+    """
+    head = session.head
     report("checking the volumes of the session", 0.0)
-    require_same_model(head, sources.model)
+    require_same_model(head, choice.known_model, sources.model)
     require_same_image(head, choice)
     events = list(session.events())
 
@@ -120,27 +153,22 @@ def go_on(
         atoms = inputs.atoms
         return recorded_history(atoms.supervoxels, atoms.actions, plain, head.units_at_start)
 
-    kept = KeptArrays(folder_beside(beside or session.path))
     known = with_preparation(choice, head, kept, report)
-    scores = None if is_lazy else load_scores(head, kept, len(choice.known_model.specs))
+    scores = None if choice.is_lazy else load_scores(head, kept, len(choice.known_model.specs))
     prepared = prepare(known, report, say=say, past=past, kept=scores)
-    opened = OpenedSession(session, choice, sources, prepared)
-    _compare_energy(opened, events, say)
-    new = moved(head, sources, session.path)
-    if not session.is_read_only:
-        if new is not None:
-            session.change_head(volumes=new.volumes, model_path=new.model_path)
-        keep_preparation(session, choice, prepared)
-    return opened
+    _compare_energy(session, prepared, events, say)
+    return prepared
 
 
-def _compare_energy(opened: OpenedSession, events: list[SessionEvent], say: Say | None) -> None:
+def _compare_energy(
+    session: Session, prepared: Prepared, events: list[SessionEvent], say: Say | None
+) -> None:
     """Say so if the energy is another than the file tells: then scores are not those of the day."""
     recorded = events[-1].event.energy if events else math.nan
-    energy = opened.agglomerator.energy
+    energy = prepared.agglomerator.energy
     if say is not None and math.isfinite(recorded) and not is_equal(energy, recorded):
         say(
-            f"Remark: the energy is {energy:.9g}, but {opened.session.path} says {recorded:.9g}. Scores "
+            f"Remark: the energy is {energy:.9g}, but {session.path} says {recorded:.9g}. Scores "
             "differ from those of the day; `celis replay` tells which."
         )
 
@@ -328,19 +356,21 @@ def load_scores(head: SessionHead, kept: KeptArrays, n_specs: int) -> KeptScores
     )
 
 
-def keep_preparation(session: Session, choice: Choice, prepared: Prepared) -> None:
-    """Keep affinities, supervoxels and contacts beside a session, where they are not kept already.
+def keep_preparation(head: SessionHead, kept: KeptArrays, choice: Choice, prepared: Prepared) -> None:
+    """Keep affinities, supervoxels, contacts and scores for the next time, where they are not kept already.
 
     Parameters
     ----------
-    session : Session
-        What it belongs to.
+    head : SessionHead
+        Names what they were made from.
+    kept : KeptArrays
+        Where they go.
     choice : Choice
         As it was chosen, so that only what had to be made is kept.
     prepared : Prepared
         What was made of it.
     """
-    kept, head, atoms = KeptArrays(folder_beside(session.path)), session.head, prepared.inputs.atoms
+    atoms = prepared.inputs.atoms
     if choice.affinities is None and not kept.has("affinities", _affinity_key(head)):
         kept.save("affinities", _affinity_key(head), {"affinities": prepared.inputs.affinities})
     if choice.supervoxels is None and not kept.has("supervoxels", _supervoxels_key(head)):
@@ -351,15 +381,25 @@ def keep_preparation(session: Session, choice: Choice, prepared: Prepared) -> No
         table = {"u": actions.u, "v": actions.v, "area": actions.area, "centroid": actions.centroid}
         kept.save("contacts", _supervoxels_key(head), table)
     if not kept.has("scores", _scores_key(head)):
-        keep_scores(session, prepared.agglomerator)
+        keep_scores(head, kept, prepared.agglomerator)
 
 
-def keep_scores(session: Session, agglomerator: Agglomerator) -> None:
-    """Keep the scores of this moment beside a session; a lazy run has none to keep."""
+def keep_scores(head: SessionHead, kept: KeptArrays, agglomerator: Agglomerator) -> None:
+    """Keep the scores of this moment; a lazy run has none to keep.
+
+    Parameters
+    ----------
+    head : SessionHead
+        Names what they were computed from.
+    kept : KeptArrays
+        Where they go.
+    agglomerator : Agglomerator
+        Has them.
+    """
     scores = agglomerator.kept_scores()
     if scores is None:
         return
     arrays = {"taken": scores.taken}
     for index, (sums, energy) in enumerate(zip(scores.sums, scores.region_energy, strict=True)):
         arrays |= {f"sums{index}": sums, f"energy{index}": energy}
-    KeptArrays(folder_beside(session.path)).save("scores", _scores_key(session.head), arrays)
+    kept.save("scores", _scores_key(head), arrays)
