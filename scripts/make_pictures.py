@@ -85,7 +85,7 @@ def begin(studio: Studio, tab: Any) -> tuple[Any, list[str]]:
 
 
 def add_decisions(studio: Studio, frames: list[np.ndarray], times: list[int]) -> None:
-    """Accept some doubtful merges with the key A, one picture each."""
+    """Accept some uncertain merges with the key A, one picture each."""
     studio.show_tab("Decisions")
     decisions = studio.undecided()
     for _ in range(N_DECISIONS):
@@ -111,7 +111,7 @@ def picture_demo(studio: Studio) -> None:
 
 
 def picture_decisions(studio: Studio) -> None:
-    """The tab Decisions: a doubtful one, in a section and in 3-D, and the history."""
+    """The tab Decisions: a uncertain one, in a section and in 3-D, and the history."""
     tab = studio.show_tab("Decisions")
     studio.finished()
     studio.undecided()
@@ -135,7 +135,7 @@ def picture_3d(studio: Studio) -> None:
 
 
 def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float]) -> None:
-    """Take a picture of the two segments of the most doubtful merge in 3-D."""
+    """Take a picture of the two segments of the most uncertain merge in 3-D."""
     from napari_celis.gui.canvas.canvas import Canvas
 
     studio.undecided()
@@ -150,7 +150,7 @@ def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float])
 
 
 def picture_shape(studio: Studio) -> None:
-    """The tab Shape where a doubtful merge changes the energy most."""
+    """The tab Shape where a uncertain merge changes the energy most."""
     tab = studio.show_tab("Shape")
     studio.finished()
     studio.undecided()
@@ -198,7 +198,7 @@ def picture_going_on(studio: Studio) -> None:
 
 
 def picture_light(studio: Studio) -> None:
-    """A doubtful decision in the light theme."""
+    """A uncertain decision in the light theme."""
     studio.show_tab("Decisions")
     studio.finished()
     studio.undecided()
@@ -246,7 +246,7 @@ def picture_real_run(studio: Studio) -> None:
 
 
 def picture_real_3d(studio: Studio) -> None:
-    """The most doubtful merge of a real volume as surfaces, from the side where the two touch."""
+    """The most uncertain merge of a real volume as surfaces, from the side where the two touch."""
     studio.show_tab("Decisions")
     studio.finished()
     show_surfaces(studio, "real-surfaces", (0, -30, -65))

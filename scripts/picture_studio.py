@@ -151,7 +151,7 @@ class Studio:
         return engine
 
     def undecided(self) -> Any:
-        """Look at the most doubtful decision and return what is deciding it."""
+        """Look at the most uncertain decision and return what is deciding it."""
 
         decisions = self.workspace.decisions
         decisions.clear()

@@ -65,6 +65,9 @@ def compare(
     any_voxel_size: Annotated[
         bool, typer.Option(help="Go on although the model was trained at another voxel size.")
     ] = False,
+    records: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
+    ] = None,
     json: JsonOption = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw split against merge error: .png, .pdf or .svg.")
@@ -74,18 +77,18 @@ def compare(
     from napari_celis.baselines.celis import Celis
     from napari_celis.baselines.compare import baseline_methods, compare
     from napari_celis.baselines.forest import ForestSettings
-    from napari_celis.cli.progress import bar
+    from napari_celis.cli.progress import bar, recorded
     from napari_celis.io.memory import require_memory
     from napari_celis.models.model_file import load_model
     from napari_celis.pipeline.checks import check
     from napari_celis.pipeline.memory import bytes_needed
 
-    require_outputs(json, plot=plot)
+    require_outputs(json, records, plot=plot)
     inputs: dict[str, str | Path | None] = {"--image": image, "--truth": truth, "--model": model}
     inputs |= {"--train-image": train_image, "--train-truth": train_truth}
     inputs |= {"--supervoxels": supervoxels, "--train-supervoxels": train_supervoxels}
     given = {"--affinities": affinities, "--train-affinities": train_affinities}
-    require_distinct({"--json": json, "--plot": plot}, inputs, affinities=given)
+    require_distinct({"--json": json, "--plot": plot, "--records": records}, inputs, affinities=given)
     loaded = load_model(model)
     names = {
         "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),
@@ -96,7 +99,8 @@ def compare(
         check(choices[title])
     needed = sum(bytes_needed(choice) for choice in choices.values())
     require_memory(needed, f"{image} and {train_image}", "Comparing on")
-    train, test = (_problem(choice, title) for title, choice in choices.items())
+    with recorded(records):
+        train, test = (_problem(choice, title) for title, choice in choices.items())
     methods, notes = baseline_methods(ForestSettings(seed=seed))
     if train_affinities is None:
         notes.append(
@@ -106,7 +110,7 @@ def compare(
     oracle = methods.pop("oracle")
     methods |= {f"celis_{policy}": Celis(loaded, policy) for policy in loaded.policies}
     methods["oracle"] = oracle
-    with bar("methods") as progress:
+    with recorded(records), bar("methods") as progress:
         results = compare(
             train,
             test,

@@ -4,8 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from json import dumps
+from pathlib import Path
+from typing import TextIO
 
 STAGE = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
+
+_records: ContextVar[TextIO | None] = ContextVar("records", default=None)
+
+
+@contextmanager
+def recorded(path: Path | None) -> Iterator[None]:
+    """Append what bars show to a file too, one JSON object with `stage` and `done` per line."""
+    if path is None:
+        yield
+        return
+    with path.open("a", encoding="utf-8") as file:
+        token = _records.set(file)
+        try:
+            yield
+        finally:
+            _records.reset(token)
+
+
+def _record(stage: str, done: float) -> None:
+    file = _records.get()
+    if file is not None:
+        file.write(dumps({"stage": stage, "done": done}) + "\n")
+        file.flush()
 
 
 @contextmanager
@@ -18,6 +45,7 @@ def bar(title: str) -> Iterator[Callable[[int, int], None]]:
         def update(done: int, total: int) -> None:
             shown.total = total
             shown.update(done - shown.n)
+            _record(title, done / total if total else 0.0)
 
         yield update
 
@@ -35,6 +63,7 @@ def stage_bars(prefix: str = "") -> Iterator[Callable[[str, float], None]]:
             finish()
             shown.append(tqdm(desc=title, total=100, unit="%", bar_format=STAGE))
         shown[-1].update(round(100 * share) - shown[-1].n)
+        _record(title, share)
 
     def finish() -> None:
         if shown:

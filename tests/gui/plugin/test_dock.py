@@ -45,7 +45,7 @@ def test_a_training_goes_on_while_the_dock_is_closed(
     train.form.output.value = tmp_path / "new.safetensors"
     train.start.click()
     qtbot.waitUntil(lambda: "half of it is done" in train.log.toPlainText())
-    pid = train.training.process.pid
+    pid = train.process.pid
 
     close_dock(panel)
     assert psutil.pid_exists(pid)

@@ -114,7 +114,7 @@ def test_a_second_window_says_that_the_first_has_these_decisions(qtbot):
     assert severity == "warning"
     assert not offer.isHidden()
     assert second.run.engine is None
-    assert not second.is_busy
+    assert not second.preparation.is_busy
 
     # The first decides once more and closes: now the second goes on with all of it.
     engine.step()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from napari.components import ViewerModel
 from napari.layers import Labels
@@ -98,3 +100,39 @@ def test_the_segmentation_comes_back_where_it_was_when_nothing_else_is_left(work
     Canvas.of(workspace).segmentation.show()
     assert Canvas.of(workspace).segmentation.layer in workspace.viewer.layers
     assert tuple(Canvas.of(workspace).segmentation.layer.scale) == (2, 1, 1)
+
+
+def test_what_follows_a_decision_waits_for_that_very_command(qtbot, workspace):
+    decisions, engine = workspace.decisions, workspace.run.engine
+    (first, second), (third, fourth) = ((engine.tables.ids_of(action)) for action in (0, 50))
+    decisions.inspect(0)
+    before = workspace.selection.supervoxels
+    # Another merge is under way when the user merges: its snapshot is not that of the decision.
+    other = engine.merge(third, fourth)
+    decisions.merge()
+    stale = engine.snapshot
+    assert not stale.is_after(other)
+    workspace.run.advanced.emit(dataclasses.replace(stale, last_command=other))
+    assert workspace.selection.supervoxels == before
+    qtbot.waitUntil(lambda: len(workspace.selection.supervoxels) == 1)
+    assert workspace.run.segment_of(workspace.selection.supervoxels[0]) in (first, second)
+
+
+def test_nothing_follows_a_decision_that_failed_but_other_failures_do_not_matter(qtbot, workspace):
+    decisions, engine = workspace.decisions, workspace.run.engine
+    decisions.next_uncertain()
+    action = decisions.pair.action
+    with qtbot.waitSignal(engine.failed):
+        engine.redo()
+        decisions.accept()
+    qtbot.waitUntil(lambda: decisions.pair.action not in (action, -1))
+
+    action = decisions.pair.action
+    u_id, v_id = engine.tables.ids_of(action)
+    engine.keep_apart(u_id, v_id)
+    with qtbot.waitSignal(engine.failed) as failed:
+        decisions.accept()
+    assert (failed.args[0].command.u_id, failed.args[0].command.v_id) == (u_id, v_id)
+    engine.step()
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 3)
+    assert decisions.pair.action == action

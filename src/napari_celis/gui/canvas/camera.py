@@ -1,4 +1,4 @@
-"""Where the camera goes when something is to be looked at."""
+"""The camera: bring a position into the view."""
 
 from __future__ import annotations
 
@@ -64,4 +64,5 @@ def _inside(wanted: np.ndarray, extent: np.ndarray, view: np.ndarray) -> np.ndar
     """Move the middle of the view so that not too much of it is blank."""
     room = (0.5 - BLANK) * view
     low, high = extent[0] + room, extent[1] - room
-    return np.where(low < high, np.clip(wanted, low, high), extent.mean(axis=0))
+    middle: np.ndarray = np.where(low < high, np.clip(wanted, low, high), extent.mean(axis=0))
+    return middle

@@ -252,4 +252,6 @@ class Highlight(QObject):
 def _colours(changes: np.ndarray) -> np.ndarray:
     """Colour energy changes: blue where a merge lowers the energy, red where it raises it, white for none."""
     largest = float(np.quantile(np.abs(changes), BRIGHT_SHARE)) or float(np.abs(changes).max()) or 1.0
-    return Colormap([*CENTRE_COLOURS], name="ΔE").map(0.5 + 0.5 * np.clip(changes / largest, -1, 1))
+    shares = 0.5 + 0.5 * np.clip(changes / largest, -1, 1)
+    colours: np.ndarray = Colormap([*CENTRE_COLOURS], name="ΔE").map(shares)
+    return colours

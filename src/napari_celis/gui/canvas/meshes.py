@@ -130,10 +130,13 @@ class SelectionMeshes(QObject):
         image, (covering, letting) = self._data.image_layer, IMAGE_BLENDING
         if image is None:
             return
+        is_changed = self._changed_image is image
         if self.layers and image.blending == covering:
-            image.blending, self._changed_image = letting, image
-        elif not self.layers and self._changed_image is image and image.blending == letting:
-            image.blending, self._changed_image = covering, None
+            image.blending = letting
+            self._changed_image = image
+        elif not self.layers and is_changed and image.blending == letting:
+            image.blending = covering
+            self._changed_image = None
 
     def _uncover(self) -> None:
         """Hide what would cover two surfaces in 3-D, once; show it again when they are gone.

@@ -159,7 +159,7 @@ class CanvasPicker(QObject):
     def _selection_text(self) -> str:
         n_selected = len(self._selection.supervoxels)
         if n_selected == 0:
-            return "Click a segment to select it · N next doubtful merge"
+            return "Click a segment to select it · N next uncertain merge"
         if n_selected == 1:
             return "Click a second segment to see the score of joining them · C take this one out · Esc clear"
         if self._decisions.pair.is_one_segment:

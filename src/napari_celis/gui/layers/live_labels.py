@@ -51,8 +51,9 @@ class LiveLabels:
         return len(self.dense)
 
     def __getitem__(self, key: Any) -> np.ndarray:
-        return self.lut[self.dense[key]]
+        values: np.ndarray = self.lut[self.dense[key]]
+        return values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        values = self.lut[self.dense]
+        values: np.ndarray = self.lut[self.dense]
         return values if dtype is None else values.astype(dtype, copy=False)

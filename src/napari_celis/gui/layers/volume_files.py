@@ -47,7 +47,8 @@ def file_of(layer: Layer, role: str, folder: Path) -> VolumeFile:
     folder : Path
         Where copies go.
     """
-    volume, kind = volume_of(layer), "image" if role == "image" else "labels"
+    volume = volume_of(layer)
+    kind: Kind = "image" if role == "image" else "labels"
     source = source_of(layer, "")
     if source and _is_unchanged(layer, volume):
         return VolumeFile(source, volume, kind, is_written=True)
@@ -55,12 +56,20 @@ def file_of(layer: Layer, role: str, folder: Path) -> VolumeFile:
 
 
 def write_missing(files: Mapping[str, VolumeFile], report: Report) -> dict[str, str]:
-    """Write the copies that are missing, and return all names by role."""
-    missing = [(role, file) for role, file in files.items() if not file.is_written]
-    for place, (role, file) in enumerate(missing):
+    """Write the copies that are missing, and return all names by role.
 
-        def show(done: int, total: int, role: str = role, place: int = place) -> None:
-            report(f"writing {role}", (place + done / total) / len(missing))
+    Parameters
+    ----------
+    files : mapping of str to VolumeFile
+        By role.
+    report : callable
+        Told the stage and the finished share.
+    """
+    missing = [(role, file) for role, file in files.items() if not file.is_written]
+    for index, (role, file) in enumerate(missing):
+
+        def show(done: int, total: int, role: str = role, index: int = index) -> None:
+            report(f"writing {role}", (index + done / total) / len(missing))
 
         show(0, 1)
         write_volume(file.volume, file.target, kind=file.kind, progress=show)

@@ -79,7 +79,15 @@ def _shown(volume: Volume, kind: Kind) -> Any:
 
 
 def called(role: str, name: str) -> str:
-    """Name a layer in a sentence: by what it is used as, if that is known, and as in the list of layers."""
+    """Name a layer in a sentence: by what it is used as, if that is known, and as in the list of layers.
+
+    Parameters
+    ----------
+    role : str
+        What it is used as, or "".
+    name : str
+        As in the list of layers.
+    """
     return f"{role} layer “{name}”".strip()
 
 
@@ -182,7 +190,17 @@ def _length_nm(unit: Any) -> float:
 
 
 def labels_layer_like(labels: np.ndarray, like: Layer, name: str) -> Labels:
-    """Make a labels layer that lies exactly over another layer."""
+    """Make a labels layer that lies exactly over another layer.
+
+    Parameters
+    ----------
+    labels : ndarray of integers, shape (Z, Y, X)
+        Its voxels.
+    like : Layer
+        Where it lies.
+    name : str
+        Its name in the list of layers.
+    """
     return Labels(labels, name=name, opacity=0.3, **placement_of(like))
 
 
@@ -212,6 +230,13 @@ def redraw(layer: Layer, layers: LayerList) -> None:
     """Draw a layer again whose values changed, and nothing but it.
 
     The list of layers would paint its row again, and with it the whole window a second time.
+
+    Parameters
+    ----------
+    layer : Layer
+        What has changed.
+    layers : LayerList
+        The list that it is in.
     """
     with layers.events.blocker_all():
         layer.refresh(extent=False, thumbnail=False, highlight=False)
@@ -236,7 +261,15 @@ def is_live(layer: Layer) -> bool:
 
 
 def source_of(layer: Layer | None, placeholder: str) -> str:
-    """Tell the path[:dataset] that a layer was opened from, or a placeholder."""
+    """Tell the path[:dataset] that a layer was opened from, or a placeholder.
+
+    Parameters
+    ----------
+    layer : Layer, optional
+        Where it came from is told.
+    placeholder : str
+        Returned where that is not known.
+    """
     if layer is None:
         return placeholder
     source = layer.metadata.get("celis", {}).get("source", "")

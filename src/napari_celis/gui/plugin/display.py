@@ -41,6 +41,11 @@ def virtual_display(width: int, height: int) -> Iterator[None]:
     """Draw on a screen in memory, with the settings of a first start and nothing kept, as long as it lasts.
 
     napari must not be imported yet: it reads where its settings are when it is.
+
+    Parameters
+    ----------
+    width, height : int
+        Size of the screen in pixels.
     """
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="celis-") as folder, _x_server(width, height, folder) as display:

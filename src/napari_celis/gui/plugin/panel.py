@@ -45,7 +45,8 @@ class CelisPanel(QWidget):
 
     def __new__(cls, napari_viewer: Any, parent: QWidget | None = None) -> CelisPanel:
         """Find the panel of a viewer, or make it."""
-        return Workspace.of(napari_viewer).panel or super().__new__(cls)
+        panel: CelisPanel = Workspace.of(napari_viewer).panel or super().__new__(cls)
+        return panel
 
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         workspace = Workspace.of(napari_viewer)

@@ -138,7 +138,7 @@ class _Watch:
         self._timer.stop()
         if self._problem or self._snapshot is None:
             raise CelisError(self._problem or "No merge was made in the window that was to be measured.")
-        return self._figures(begin)
+        return self._figures(begin, len(self._snapshot.steps))
 
     def _wait(self, is_over: Callable[[], bool]) -> None:
         """Let the window work until something is over, but not for ever."""
@@ -168,7 +168,7 @@ class _Watch:
         self._shown.append(time.perf_counter())
         self._snapshot = snapshot
 
-    def _figures(self, begin: float) -> Figures:
+    def _figures(self, begin: float, n_merges: int) -> Figures:
         first, last = self._shown[0], self._shown[-1]
         growth = self._process.memory_info().rss - self._first_bytes
         running = self._gaps(first, last)
@@ -179,7 +179,7 @@ class _Watch:
             "recolour_hz": max(1, len(self._shown) - 1) / max(last - first, 1e-3 * TICK_MS),
             "viewer_growth_mb": max(0.0, growth / 1e6),
             "first_merge_seconds": first - begin,
-            "window_merges": len(self._snapshot.steps),
+            "window_merges": n_merges,
         }
 
     def _gaps(self, begin: float, end: float) -> np.ndarray:
@@ -189,7 +189,7 @@ class _Watch:
 
 
 def measure_snapshots(agglomerator: Agglomerator) -> Figures:
-    """Time what the panel asks an agglomeration for: a snapshot, and the queue of doubtful decisions."""
+    """Time what the panel asks an agglomeration for: a snapshot, and the queue of uncertain decisions."""
     snapshots, queues, tables = [], [], RunTables.of(agglomerator)
     for _ in range(7):
         begin = time.perf_counter()

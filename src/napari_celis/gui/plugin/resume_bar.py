@@ -34,7 +34,7 @@ class ResumeBar(QWidget):
             "Make the same decisions again, yours and greedy's, in order.",
         )
         self.later = button(
-            "Not now", self._on_later, "Begin anew; what was kept stays and is offered again."
+            "Not now", self._on_later, "Start a new run; the kept decisions stay and are offered again."
         )
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

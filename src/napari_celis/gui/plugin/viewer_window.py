@@ -44,7 +44,15 @@ def open_viewer(volumes: Mapping[str, Volume], size: tuple[int, int] | None = No
 
 
 def dock_panel(viewer: Viewer, model: Path | None = None) -> CelisPanel:
-    """Dock the panel at the right of a window, with a model chosen."""
+    """Dock the panel at the right of a window, with a model chosen.
+
+    Parameters
+    ----------
+    viewer : Viewer
+        Gets the panel.
+    model : Path, optional
+        Loaded in the background.
+    """
     panel = CelisPanel(viewer)
     viewer.window.add_dock_widget(panel, name=PANEL_NAME, area="right")
     if model is not None:
@@ -56,12 +64,22 @@ def _as_layer(role: str, volume: Volume) -> Layer:
     kind = KINDS[role]
     if kind == "labels":
         require_label_type(volume.dtype, volume.name)
-    data, settings, kind = volume_to_layer(volume, kind)
-    return Layer.create(data, {**settings, **LOOKS[role], "name": role}, kind)
+    data, settings, layer_type = volume_to_layer(volume, kind)
+    return Layer.create(data, {**settings, **LOOKS[role], "name": role}, layer_type)
 
 
 def save_picture(viewer: Viewer, path: Path, size: tuple[int, int]) -> None:
-    """Save a picture of the whole window, `size` wide and high, once everything has been drawn."""
+    """Save a picture of the whole window, `size` wide and high, once everything has been drawn.
+
+    Parameters
+    ----------
+    viewer : Viewer
+        Whose window is drawn.
+    path : Path
+        The file to write.
+    size : tuple of int
+        Width and height in pixels.
+    """
     settled = QEventLoop()
     QTimer.singleShot(SETTLE_MS, settled.quit)
     settled.exec()

@@ -9,10 +9,30 @@ from napari_celis.io.volumes import write_volume
 
 
 def write_image(path: str, data: Any, settings: dict[str, Any]) -> list[str]:
-    """Save an image layer; the suffix of `path` chooses the format."""
+    """Save an image layer; the suffix of `path` chooses the format.
+
+    Parameters
+    ----------
+    path : str
+        The file to write.
+    data : array-like
+        The voxels.
+    settings : dict
+        As in a layer-data tuple.
+    """
     return [str(write_volume(layer_to_volume(data, settings), path, kind="image"))]
 
 
 def write_labels(path: str, data: Any, settings: dict[str, Any]) -> list[str]:
-    """Save a labels layer with its ids as they are; the suffix of `path` chooses the format."""
+    """Save a labels layer with its ids as they are; the suffix of `path` chooses the format.
+
+    Parameters
+    ----------
+    path : str
+        The file to write.
+    data : array-like
+        The voxels.
+    settings : dict
+        As in a layer-data tuple.
+    """
     return [str(write_volume(layer_to_volume(data, settings), path, kind="labels"))]

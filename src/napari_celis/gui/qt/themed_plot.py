@@ -71,12 +71,28 @@ class ThemedPlot(pg.PlotWidget):
         return readable(name, self._viewer.theme)
 
     def keep_dressed(self, item: Any, colour: str, **options: Any) -> None:
-        """Draw a curve in a colour, now and after a change of theme."""
+        """Draw a curve in a colour, now and after a change of theme.
+
+        Parameters
+        ----------
+        item : PlotDataItem or InfiniteLine
+            What is drawn.
+        colour : str
+            As in `OKABE_ITO`, or "ink".
+        **options : dict
+            For the pen, such as `width`.
+        """
         self._dressed.append((item, colour, options))
         item.setPen(self.pen(colour, **options))
 
     def fit(self, x: Sequence[float], y: Sequence[float]) -> None:
-        """Show the range of these values; the plot does not look for it itself."""
+        """Show the range of these values; the plot does not look for it itself.
+
+        Parameters
+        ----------
+        x, y : sequence of float
+            Values that are not finite do not count.
+        """
         for axis, values in (("xRange", x), ("yRange", y)):
             finite = [value for value in values if isfinite(value)]
             low, high = min(finite, default=0.0), max(finite, default=1.0)

@@ -49,7 +49,19 @@ def wrapped(text: str = "") -> QLabel:
 
 
 def button(text: str, on_click: Callable[[], object], tip: str, key: str = "") -> QPushButton:
-    """Make a button; its key is shown on it."""
+    """Make a button; its key is shown on it.
+
+    Parameters
+    ----------
+    text : str
+        On the button.
+    on_click : callable
+        What it does.
+    tip : str
+        Shown while the mouse rests on it.
+    key : str
+        The key that does the same.
+    """
     made = QPushButton(f"{text}  [{key}]" if key else text)
     made.setToolTip(f"{tip}  Key: {key}" if key else tip)
     made.clicked.connect(lambda: on_click())
@@ -57,7 +69,15 @@ def button(text: str, on_click: Callable[[], object], tip: str, key: str = "") -
 
 
 def row(*widgets: QWidget, stretch: Iterable[int] = ()) -> QHBoxLayout:
-    """Put widgets side by side."""
+    """Put widgets side by side.
+
+    Parameters
+    ----------
+    *widgets : QWidget
+        From left to right.
+    stretch : iterable of int
+        Shares of the width that is left over; 0 where none is given.
+    """
     layout = QHBoxLayout()
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(4)
@@ -78,14 +98,37 @@ def scrolled(widget: QWidget) -> QScrollArea:
 
 
 def may_replace(parent: QWidget, named: str, targets: Iterable[Path]) -> bool:
-    """Ask before something is replaced that a file dialog, which returned `named`, did not ask about."""
+    """Ask before something is replaced that a file dialog, which returned `named`, did not ask about.
+
+    Parameters
+    ----------
+    parent : QWidget
+        Lies below the dialog.
+    named : str
+        What the file dialog returned and asked about.
+    targets : iterable of Path
+        What would be written.
+    """
     unasked = [path for path in targets if path.exists() and path != Path(named)]
     if not unasked:
         return True
     names = " and ".join(path.name for path in unasked)
     question = f"{names} {'exists' if len(unasked) == 1 else 'exist'} already. Replace?"
+    return is_confirmed(parent, "Replace", question)
+
+
+def is_confirmed(parent: QWidget, title: str, question: str) -> bool:
+    """Ask a question; no is what Enter chooses.
+
+    Parameters
+    ----------
+    parent : QWidget
+        Lies below the dialog.
+    title, question : str
+        Its texts.
+    """
     yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
-    return QMessageBox.question(parent, "Replace", question, yes | no, no) == yes
+    return bool(QMessageBox.question(parent, title, question, yes | no, no) == yes)
 
 
 class CommandLine(QWidget):
@@ -133,7 +176,15 @@ class StatusLine(QLabel):
         self.show_problem("", "")
 
     def show_problem(self, sentence: str, severity: str) -> None:
-        """Show a sentence, or nothing."""
+        """Show a sentence, or nothing.
+
+        Parameters
+        ----------
+        sentence : str
+            "" hides the line.
+        severity : str
+            "error", "warning", or "" for a hint.
+        """
         self.severity = severity if sentence else ""
         self.setText(sentence)
         colour = SEVERITY_COLOURS.get(self.severity, OKABE_ITO["grey"])
@@ -173,10 +224,18 @@ class Figures(QWidget):
             grid.setColumnStretch(2 * column + 1, 1)
 
     def show_value(self, name: str, text: str) -> None:
-        """Change one number."""
+        """Change one number.
+
+        Parameters
+        ----------
+        name : str
+            Which one.
+        text : str
+            The number.
+        """
         if self._values[name].text() != text:
             self._values[name].setText(text)
 
     def value(self, name: str) -> str:
         """Return what is shown for a name."""
-        return self._values[name].text()
+        return str(self._values[name].text())

@@ -84,7 +84,7 @@ class DataSelection(QObject):
 
     changed = Signal()
     supervoxels_chosen = Signal()
-    """There are supervoxels, and they or what has to fit them was chosen anew."""
+    """There are supervoxels, and they or a volume that has to fit them changed."""
     edited = Signal()
     """A chosen layer was painted on, replaced or moved."""
     lost = Signal(str)

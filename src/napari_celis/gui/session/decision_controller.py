@@ -77,7 +77,7 @@ class DecisionController(QObject):
         """What is decided about."""
         self.pair.changed.connect(self.changed)
 
-    # What can be looked at.
+    # Inspect.
 
     def candidates(self) -> Candidates | None:
         """Describe all actions as of the newest snapshot."""
@@ -171,7 +171,7 @@ class DecisionController(QObject):
         ids = self.pair.ids()
         if ids is None:
             self._hint(
-                f"There is nothing to {verb}: click two segments, or press N for the next doubtful merge."
+                f"There is nothing to {verb}: click two segments, or press N for the next uncertain merge."
             )
         return ids
 

@@ -86,7 +86,7 @@ class DecisionFile:
         except Timeout as error:
             raise FileInUseError(
                 "Another window has these decisions open: close it to go on here, "
-                "or choose “Not now” to begin anew."
+                "or choose “Not now” to start a new run."
             ) from error
         except OSError as error:
             # Some network drives know no locks. Whether the file itself can be written shows when it is.
@@ -161,7 +161,7 @@ def run_key(supervoxels: Supervoxels, model: CelisModel) -> str:
     found = hashlib.blake2b(digest_size=12)
     found.update(repr(supervoxels.dense.shape).encode())
     for array in (supervoxels.dense, supervoxels.ids, *(spec.pairs for spec in model.specs)):
-        found.update(np.ascontiguousarray(array))
+        found.update(np.ascontiguousarray(array).data)
     for tensors in (to_tensors(model.affinity)[0], *(net.state_dict() for net in model.energies)):
         for tensor in tensors.values():
             found.update(tensor.detach().cpu().contiguous().numpy())

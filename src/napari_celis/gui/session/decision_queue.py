@@ -1,4 +1,4 @@
-"""The open decisions of a run in the order in which they should be looked at."""
+"""The open decisions of a run, the most uncertain first."""
 
 from __future__ import annotations
 

@@ -28,7 +28,15 @@ class RunGeometry:
 
     @classmethod
     def of(cls, supervoxels: Supervoxels, actions: ActionTable) -> RunGeometry:
-        """Find them all in one go."""
+        """Find them all in one go.
+
+        Parameters
+        ----------
+        supervoxels : Supervoxels
+            The volume.
+        actions : ActionTable
+            Its contacts.
+        """
         return cls(contact_positions(supervoxels, actions), *supervoxel_boxes(supervoxels))
 
     def box_of(self, members: np.ndarray) -> tuple[slice, slice, slice]:
@@ -42,6 +50,13 @@ def contact_positions(supervoxels: Supervoxels, actions: ActionTable) -> np.ndar
     """Find a point on every contact: the face nearest to the mean of its faces.
 
     The mean itself can lie far off a contact that is curved or falls into pieces.
+
+    Parameters
+    ----------
+    supervoxels : Supervoxels
+        The volume.
+    actions : ActionTable
+        Its contacts.
 
     Returns
     -------
@@ -70,7 +85,15 @@ def supervoxel_boxes(supervoxels: Supervoxels) -> tuple[np.ndarray, np.ndarray]:
 
 
 def supervoxel_at(dense: np.ndarray, position: Sequence[float] | np.ndarray) -> int:
-    """Return the supervoxel at a position in voxels; 0 for background and outside."""
+    """Return the supervoxel at a position in voxels; 0 for background and outside.
+
+    Parameters
+    ----------
+    dense : ndarray of int32, shape (Z, Y, X)
+        Supervoxels.
+    position : sequence of float
+        z, y, x in voxels.
+    """
     voxel = np.rint(np.asarray(position, dtype=np.float64)).astype(np.int64)
     if ((voxel < 0) | (voxel >= dense.shape)).any():
         return 0
@@ -113,6 +136,15 @@ def supervoxel_along(
 
 def repeat_along(positions: np.ndarray, axis: int, stride: int) -> np.ndarray:
     """Repeat lattice positions along one axis: one in every section that they stand for.
+
+    Parameters
+    ----------
+    positions : ndarray, shape (n, 3)
+        Points of a lattice.
+    axis : int
+        Along which they are repeated.
+    stride : int
+        Step of the lattice along this axis.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The decision that is looked at: two selected segments, the action between them, and its score."""
+"""The inspected decision: two selected segments, the action between them, and its score."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InspectedPair(QObject):
     run : Run
         Whose engine is asked.
     selection : Selection
-        What is looked at.
+        The two supervoxels.
     """
 
     changed = Signal()
@@ -80,7 +80,7 @@ class InspectedPair(QObject):
 
     @property
     def is_merged_directly(self) -> bool:
-        """Whether the very action that is looked at was taken."""
+        """Whether the inspected action itself was taken."""
         snapshot = self._run.snapshot
         return self.action >= 0 and snapshot is not None and bool(snapshot.taken[self.action])
 

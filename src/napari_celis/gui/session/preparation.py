@@ -121,7 +121,7 @@ class Preparation(QObject):
     def prepare(self, and_then: AndThen | None = None) -> None:
         """Make all that an engine needs in the background.
 
-        Asked again meanwhile, it does not begin anew; the newest `and_then` counts.
+        A second call meanwhile does not start again; the newest `and_then` counts.
 
         Parameters
         ----------
@@ -193,6 +193,6 @@ class Preparation(QObject):
         self._messages.say(sentence, severity)
 
     def _on_cancelled(self) -> None:
-        """Nothing comes any more, a model that waited to be loaded neither."""
+        """Forget the model that waited to be loaded, and say so."""
         self._data.loading_path = None
         self._on_failed("Cancelled; nothing was changed.", "warning")

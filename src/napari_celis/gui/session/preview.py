@@ -20,7 +20,7 @@ class Preview(QObject):
     """
 
     changed = Signal()
-    """Another step is looked at, or the present again."""
+    """Another state is shown."""
     recoloured = Signal(object)
     """The segment of every dense supervoxel index, uint64 (N + 1,): what to show from now on."""
 

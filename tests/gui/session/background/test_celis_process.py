@@ -16,7 +16,9 @@ from napari_celis.gui.session.background.celis_process import CelisProcess, celi
 TALKS = """
 import sys
 print("hello", sys.argv[1])
-sys.stderr.write("methods:  50%|#####     | 3/6\\rmethods: 100%|##########| 6/6\\n")
+with open(sys.argv[-1], "w") as file:
+    for done in (0.5, 1.0):
+        file.write('{"stage": "methods", "done": %s}\\n' % done)
 """
 FAILS = """
 import sys
@@ -61,7 +63,7 @@ def start(tmp_path, monkeypatch, qtbot):
         processes.append(process)
         process.lines, process.shares = [], []
         process.said.connect(process.lines.append)
-        process.progressed.connect(lambda progress: process.shares.append((progress.stage, progress.share)))
+        process.recorded.connect(lambda record: process.shares.append((record.stage, record.done)))
         process.start(arguments)
         return process
 
@@ -106,7 +108,10 @@ def test_failure_is_one_sentence(start, qtbot):
 def test_real_celis_explains_a_missing_file(qtbot, tmp_path):
     process = CelisProcess()
     with qtbot.waitSignal(process.failed, timeout=60000) as failed:
-        process.start(["info", str(tmp_path / "missing.h5")])
+        missing = str(tmp_path / "missing.h5")
+        process.start(
+            ["train", "--image", missing, "--truth", missing, "-o", str(tmp_path / "m.safetensors")]
+        )
     assert "missing.h5 does not exist" in failed.args[0]
 
 

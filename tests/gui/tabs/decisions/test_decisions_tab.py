@@ -259,9 +259,9 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     # Filters.
     tab.state.setCurrentIndex(0)
     assert tab.table.rowCount() == len(actions)
-    tab.find.setText(str(workspace.run.supervoxels.ids[1]))
+    tab.id_filter.setText(str(workspace.run.supervoxels.ids[1]))
     assert tab.table.rowCount() == 3
-    tab.find.clear()
+    tab.id_filter.clear()
     tab.smallest.setValue(10**6)
     assert tab.table.rowCount() == 0
     tab.smallest.setValue(0)

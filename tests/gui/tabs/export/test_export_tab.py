@@ -81,14 +81,14 @@ def test_every_format_with_a_crop(windowless, qtbot, dialog, tmp_path, suffix):
     for (low, high), (start, stop) in zip(tab.form.ranges, [(2, 8), (5, 20), (0, 10)], strict=True):
         low.setValue(start)
         high.setValue(stop)
-    assert tab.form.size.text() == "6 × 15 × 10 voxels"
+    assert tab.form.size_label.text() == "6 × 15 × 10 voxels"
     dialog.name = tmp_path / "part"
     export(qtbot, tab, tab.export)
     written = open_volume(tmp_path / f"part{suffix}")
     np.testing.assert_array_equal(written.read(), workspace.data.supervoxels_layer.data[2:8, 5:20, :10])
     assert written.offset_nm == (20.0, 50.0, 0.0)
     press(qtbot, tab.form.whole)
-    assert tab.form.size.text() == "12 × 20 × 20 voxels"
+    assert tab.form.size_label.text() == "12 × 20 × 20 voxels"
 
 
 def test_coarser_level(windowless, qtbot, dialog, tmp_path, monkeypatch):
@@ -111,7 +111,7 @@ def test_empty_crop_is_said(windowless, qtbot, dialog, tmp_path):
     workspace, tab = windowless
     tab.form.ranges[0][0].setValue(9)
     tab.form.ranges[0][1].setValue(4)
-    assert tab.form.size.text() == "An empty crop"
+    assert tab.form.size_label.text() == "An empty crop"
     dialog.name = tmp_path / "part.npy"
     export(qtbot, tab, tab.export)
     assert "The crop runs from 9 to 4 along z" in workspace.messages.current.text

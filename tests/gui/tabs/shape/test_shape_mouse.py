@@ -32,7 +32,7 @@ from napari_celis.gui.tabs.shape.shape_tab import HELP, MODE, ShapeTab
 def test_only_a_plain_click_picks(make_tab, moved, settings, is_click):
     tab = make_tab()
     viewer, picked = tab.workspace.viewer, []
-    tab.cursor.picked.connect(picked.append)
+    tab.pointer.picked.connect(picked.append)
     before = list(viewer.mouse_drag_callbacks)
     tab.pick.setChecked(True)
     *others, callback = viewer.mouse_drag_callbacks

@@ -124,14 +124,14 @@ def test_row_of_the_table_chooses_the_merge(make_tab, qtbot):
     for is_scored in (False, True):
         tab = make_tab(is_scored=is_scored)
         table = tab.table
-        assert table.actions.rowCount() == len(tab.answer.view.active) > 0
-        text = table.actions.data(table.actions.index(0, 2))
+        assert table.active.rowCount() == len(tab.answer.view.active) > 0
+        text = table.active.data(table.active.index(0, 2))
         assert (text == "–") is not is_scored
-        pair = tuple(int(end) for end in table.actions.ids[1])
+        pair = tuple(int(end) for end in table.active.ids[1])
         QTest.mouseClick(
             table.viewport(),
             Qt.MouseButton.LeftButton,
-            pos=table.visualRect(table.actions.index(1, 0)).center(),
+            pos=table.visualRect(table.active.index(1, 0)).center(),
         )
         view = wait_for_answer(qtbot, tab)
         assert tab.pair == pair == tab.answer.merge
@@ -181,7 +181,7 @@ def test_positions_snap_and_say_so(make_tab, qtbot):
     tab.go_to((0, 0, 30))
     assert tab.centre == shown
     assert "outside the volume" in tab.note.text()
-    tab.cursor.picked.emit(None)
+    tab.pointer.picked.emit(None)
     assert "outside the volume" in tab.note.text()
 
 

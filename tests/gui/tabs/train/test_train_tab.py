@@ -19,9 +19,10 @@ from models.small import small_model
 from napari_celis.core.volume import Volume
 from napari_celis.gui.layers.volume_layers import volume_to_layer
 from napari_celis.gui.session.background import celis_process
+from napari_celis.gui.session.background.records import Record
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
-from napari_celis.gui.tabs.train.train_process import Record, RecordFile, checkpoint_of
+from napari_celis.gui.tabs.train.train_options import checkpoint_of
 from napari_celis.gui.tabs.train.train_tab import TrainTab
 from napari_celis.io.volumes import open_volume, write_volume
 from napari_celis.models.model_file import save_model
@@ -114,7 +115,7 @@ def press(qtbot, button):
 
 
 def run_to_the_end(qtbot, tab, button):
-    with qtbot.waitSignal(tab.training.process.ended, timeout=30000):
+    with qtbot.waitSignal(tab.process.ended, timeout=30000):
         press(qtbot, button)
 
 
@@ -133,7 +134,7 @@ def test_train_cancel_resume_and_close_in_a_real_window(
     qtbot.waitUntil(lambda: "half of it is done" in tab.log.toPlainText(), timeout=30000)
     qtbot.waitUntil(lambda: len(tab.curves.history.stages) == 1, timeout=5000)
     assert not tab.start.isEnabled()
-    with qtbot.waitSignal(tab.training.process.stopped, timeout=30000):
+    with qtbot.waitSignal(tab.process.stopped, timeout=30000):
         press(qtbot, tab.progress.cancel)
     assert "Press Resume to go on" in tab.log.toPlainText()
     assert checkpoint_of(tmp_path / "new.safetensors").is_dir()
@@ -158,16 +159,16 @@ def test_train_cancel_resume_and_close_in_a_real_window(
     # Closing asks; No leaves everything as it is, Yes ends the process.
     press(qtbot, tab.start)
     qtbot.waitUntil(lambda: "half of it is done" in tab.log.toPlainText(), timeout=30000)
-    pid = tab.training.process.pid
+    pid = tab.process.pid
     given[0] = NO
     assert not viewer.window._qt_window.close()
     assert "A training is running" in asked[-1]
-    assert tab.training.is_running
+    assert tab.process.is_running
     given[0] = YES
     # The fixture closes the viewer once more, and needs its window for that.
     viewer.window._qt_window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     viewer.window._qt_window.close()
-    assert not tab.training.is_running
+    assert not tab.process.is_running
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert Workspace.of(viewer) is not workspace
@@ -310,17 +311,6 @@ def test_browse_fills_in_the_name(windowless, qtbot, monkeypatch, tmp_path):
     assert f"--output {chosen}.safetensors" in tab.command.text.text()
 
 
-def test_records_are_read_by_whole_lines(tmp_path):
-    path = tmp_path / "records.jsonl"
-    file = RecordFile(path)
-    assert list(file.new_records()) == []
-    path.write_text('{"stage": "a", "done": 0.1, "figures": {"loss": 1}}\n{"stage": "b", "do')
-    assert [record.stage for record in file.new_records()] == ["a"]
-    with path.open("a") as more:
-        more.write('ne": 0.2}\n')
-    assert [record.stage for record in file.new_records()] == ["b"]
-
-
 def test_real_celis_takes_the_options_and_explains_a_truth_without_labels(qtbot, tmp_path):
     viewer = ViewerModel()
     workspace, tab = make_tab(qtbot, viewer, tmp_path)
@@ -328,7 +318,7 @@ def test_real_celis_takes_the_options_and_explains_a_truth_without_labels(qtbot,
         "truth", viewer.add_labels(np.zeros((12, 20, 20), np.uint8), name="empty", scale=[10] * 3)
     )
     tab.form.second_round.value = True
-    with qtbot.waitSignal(tab.training.process.ended, timeout=120000):
+    with qtbot.waitSignal(tab.process.ended, timeout=120000):
         press(qtbot, tab.start)
     assert "nothing but background" in workspace.messages.current.text
     workspace.dispose()

@@ -8,11 +8,13 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 from qtpy.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
-from napari_celis.gui.qt.progress import Progress
+from napari_celis.gui.session.background.records import RecordFile
 
 PROGRAM = "napari_celis"
 """The module that runs, with `celis` as its command line."""
@@ -22,8 +24,8 @@ GRACE_MS = 8000
 """Time to end after the user asked for it; the child's own patience is shorter."""
 CLOSE_MS = 3000
 """Time to end when the window closes, which has to wait for it."""
-PERCENT = re.compile(r"^(?P<title>[^|]*?):?\s*(?P<percent>\d{1,3})%\|")
-"""A progress bar on stderr."""
+POLL_MS = 300
+"""Time between two looks at what the process has recorded."""
 
 
 def celis_command(arguments: Sequence[str]) -> str:
@@ -37,8 +39,8 @@ class CelisProcess(QObject):
 
     said = Signal(str)
     """A line for the log."""
-    progressed = Signal(object)
-    """A Progress."""
+    recorded = Signal(object)
+    """A Record of how far it is."""
     finished = Signal()
     stopped = Signal()
     """It ended because the user asked."""
@@ -59,11 +61,16 @@ class CelisProcess(QObject):
         self._last_words = ""
         self._patience = QTimer(self, singleShot=True, interval=GRACE_MS)
         self._patience.timeout.connect(self._kill)
+        self._folder = tempfile.TemporaryDirectory(prefix="celis-process-")
+        self._records: RecordFile | None = None
+        self._n_runs = 0
+        self._poll = QTimer(self, interval=POLL_MS)
+        self._poll.timeout.connect(self._read_records)
 
     @property
     def is_running(self) -> bool:
         """Whether the process lives."""
-        return self._process.state() != QProcess.ProcessState.NotRunning
+        return bool(self._process.state() != QProcess.ProcessState.NotRunning)
 
     @property
     def pid(self) -> int:
@@ -71,14 +78,20 @@ class CelisProcess(QObject):
         return int(self._process.processId())
 
     def start(self, arguments: Sequence[str]) -> None:
-        """Run `celis` with these arguments."""
+        """Run `celis` with these arguments; it is told to record its progress in a file."""
         environment = QProcessEnvironment.systemEnvironment()
         environment.insert("PYTHONUNBUFFERED", "1")
         environment.insert("PYTHONIOENCODING", "utf-8")
+        # Bars are for people; progress comes as records.
+        environment.insert("TQDM_DISABLE", "1")
         self._process.setProcessEnvironment(environment)
         self.is_stopping, self._last_words = False, ""
         self._rest = {"output": "", "errors": ""}
-        self._process.start(sys.executable, ["-m", GUARD, PROGRAM, *arguments])
+        self._n_runs += 1
+        self._records = RecordFile(Path(self._folder.name, f"records-{self._n_runs}.jsonl"))
+        told = [*arguments, "--records", str(self._records.path)]
+        self._process.start(sys.executable, ["-m", GUARD, PROGRAM, *told])
+        self._poll.start()
 
     def stop(self) -> None:
         """Ask it to end and leave things tidy; end it by force if that takes too long."""
@@ -96,6 +109,8 @@ class CelisProcess(QObject):
             self._kill()
             self._process.waitForFinished(CLOSE_MS)
         self._patience.stop()
+        self._poll.stop()
+        self._folder.cleanup()
 
     def _kill(self) -> None:
         """End the process and all that it started."""
@@ -109,6 +124,11 @@ class CelisProcess(QObject):
         else:
             self._process.kill()
 
+    def _read_records(self) -> None:
+        if self._records is not None:
+            for record in self._records.new_records():
+                self.recorded.emit(record)
+
     def _read_output(self) -> None:
         self._take("output", bytes(self._process.readAllStandardOutput()))
 
@@ -116,7 +136,7 @@ class CelisProcess(QObject):
         self._take("errors", bytes(self._process.readAllStandardError()))
 
     def _take(self, channel: str, data: bytes) -> None:
-        """Cut what came into lines; a progress bar overwrites its own with carriage returns."""
+        """Cut what came into lines."""
         if self._is_closed:
             return
         *lines, self._rest[channel] = re.split(
@@ -126,10 +146,7 @@ class CelisProcess(QObject):
             self._take_line(channel, line.rstrip())
 
     def _take_line(self, channel: str, line: str) -> None:
-        bar = PERCENT.match(line)
-        if bar is not None:
-            self.progressed.emit(Progress(bar["title"], int(bar["percent"]) / 100))
-        elif line:
+        if line:
             if channel == "errors":
                 self._last_words = line
             self.said.emit(line)
@@ -137,14 +154,17 @@ class CelisProcess(QObject):
     def _on_error(self, error: QProcess.ProcessError) -> None:
         """A process that never started sends no other signal."""
         if error == QProcess.ProcessError.FailedToStart and not self._is_closed:
+            self._poll.stop()
             self.failed.emit(f"{sys.executable} could not be started. Check the installation of Python.")
             self.ended.emit()
 
     def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
         """Say how it went."""
         self._patience.stop()
+        self._poll.stop()
         if self._is_closed:
             return
+        self._read_records()
         self._read_output()
         self._read_errors()
         for channel, rest in self._rest.items():

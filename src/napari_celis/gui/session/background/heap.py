@@ -1,4 +1,4 @@
-"""Memory: what is freed goes back to the system, what stays is not looked through again and again."""
+"""Memory: give freed memory back to the system, and spare lasting objects the garbage collector."""
 
 from __future__ import annotations
 

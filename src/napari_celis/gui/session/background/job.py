@@ -32,7 +32,15 @@ class Cancelled(Exception):  # noqa: N818
 
 
 def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
-    """Start a thread that never keeps the program from ending, and gives way to the window."""
+    """Start a thread that never keeps the program from ending, and gives way to the window.
+
+    Parameters
+    ----------
+    work : callable
+        What it does.
+    name : str
+        Its name.
+    """
 
     def run() -> None:
         _give_way()

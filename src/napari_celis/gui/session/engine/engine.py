@@ -133,15 +133,33 @@ class Engine(QObject):
     # Decisions.
 
     def merge(self, u_id: int, v_id: int) -> do.MergePair:
-        """Merge two adjacent supervoxels."""
+        """Merge two adjacent supervoxels.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the two supervoxels.
+        """
         return self._send(do.MergePair(u_id, v_id))
 
     def keep_apart(self, u_id: int, v_id: int) -> do.KeepApart:
-        """Forbid that the segments of two supervoxels become one."""
+        """Forbid that the segments of two supervoxels become one.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the two supervoxels.
+        """
         return self._send(do.KeepApart(u_id, v_id))
 
     def cut(self, u_id: int, v_id: int) -> do.CutMerge:
-        """Take a past merge out; a run holds."""
+        """Take a past merge out; a run holds.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the two supervoxels.
+        """
         return self._send(do.CutMerge(u_id, v_id))
 
     def undo(self, n_steps: int = 1) -> do.Undo:
@@ -165,7 +183,15 @@ class Engine(QObject):
         return self._send(do.RecordTo(recorder))
 
     def resume(self, steps: Sequence[Step], recorder: DecisionRecorder) -> do.Resume:
-        """Take everything back and make earlier decisions again; `recorder` keeps new ones."""
+        """Take everything back and make earlier decisions again; `recorder` keeps new ones.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+            Oldest first.
+        recorder : DecisionRecorder
+            Where new decisions go.
+        """
         return self._send(do.Resume(steps, recorder))
 
     # Questions.

@@ -68,7 +68,15 @@ class SnapshotPacer:
         self._is_due = self._is_urgent = self._is_drawn = False
 
     def steps_per_second(self, n_done: int, *, is_running: bool) -> float:
-        """Measure the speed since the last call, given all steps so far."""
+        """Measure the speed since the last call, given all steps so far.
+
+        Parameters
+        ----------
+        n_done : int
+            All steps so far.
+        is_running : bool
+            Whether more will come; else the speed is 0.
+        """
         now = time.monotonic()
         seconds, n_steps = now - self._reported_at, n_done - self._reported_steps
         self._reported_at, self._reported_steps = now, n_done

@@ -64,7 +64,23 @@ def take_snapshot(
     steps_per_second: float,
     last_command: Command | None,
 ) -> Snapshot:
-    """Ask an agglomerator for all that the panel shows."""
+    """Ask an agglomerator for all that the panel shows.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        Asked in the thread that owns it.
+    steps : sequence of Step
+        The decisions that stand.
+    errors : RunningErrors, optional
+        Brought up to date; None without a truth.
+    is_running : bool
+        Whether more steps will come.
+    steps_per_second : float
+        The present speed.
+    last_command : Command, optional
+        The newest command that was done.
+    """
     scores, available = agglomerator.scores(), agglomerator.available()
     segment_ids = agglomerator.segment_ids()
     if errors is not None:

@@ -43,7 +43,15 @@ class Stepper:
     # Forwards.
 
     def go(self, n_steps: float, stop_at: float | None) -> None:
-        """Plan steps; `stop_at` None stops at the threshold of the moment."""
+        """Plan steps; `stop_at` None stops at the threshold of the moment.
+
+        Parameters
+        ----------
+        n_steps : float
+            How many; `FOREVER` for a run.
+        stop_at : float, optional
+            Score at which to stop; None is the threshold of the moment.
+        """
         self._stop_at = stop_at
         is_stepping_on = n_steps < FOREVER and 0 < self.steps_left < FOREVER
         self.steps_left = n_steps + (self.steps_left if is_stepping_on else 0)
@@ -106,7 +114,17 @@ class Stepper:
         self._redo_many(max(1, min(n_wanted, n_undone)), between)
 
     def resume(self, steps: Sequence[Step], recorder: DecisionRecorder, between: Between) -> None:
-        """Take everything back, then make the decisions of an earlier run again."""
+        """Take everything back, then make the decisions of an earlier run again.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+            Oldest first.
+        recorder : DecisionRecorder
+            Keeps decisions from now on.
+        between : callable
+            Called between two decisions; False ends it.
+        """
         self.recording.use(recorder)
         self.go_back(0)
         self.history = []

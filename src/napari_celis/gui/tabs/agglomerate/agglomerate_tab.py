@@ -125,10 +125,10 @@ class AgglomerateTab(AgglomerateForm):
         answer = QMessageBox.question(
             self,
             "Prepare again",
-            f"This begins anew, without the {n_steps:,} decisions made so far. They are kept, and offered "
-            "again whenever these supervoxels and this model are chosen. Begin anew?",
+            f"This starts a new run without the {n_steps:,} decisions made so far. They are kept, and "
+            "offered again whenever these supervoxels and this model are chosen. Start a new run?",
         )
-        return answer == QMessageBox.StandardButton.Yes
+        return bool(answer == QMessageBox.StandardButton.Yes)
 
     def _on_threshold(self, value: float) -> None:
         if self._engine is not None:
@@ -248,8 +248,9 @@ class AgglomerateTab(AgglomerateForm):
     def _can_pause(self) -> bool:
         """Tell whether a run goes on; decisions that are made again cannot be held."""
         snapshot = self._workspace.run.snapshot
-        is_running = snapshot is not None and snapshot.is_running
-        return is_running and not isinstance(snapshot.last_command, REPEATING)
+        if snapshot is None or not snapshot.is_running:
+            return False
+        return not isinstance(snapshot.last_command, REPEATING)
 
     def _enable(self) -> None:
         """Offer only what can be done now."""

@@ -43,7 +43,7 @@ class EnergyPlot(ThemedPlot):
         self.show_steps(())
 
     def show_steps(self, steps: Sequence[Step]) -> None:
-        """Show a history; only what differs from the last one is looked at."""
+        """Show a history; only what differs from the last one is computed."""
         n_same = min(len(steps), len(self._steps))
         if n_same and steps[n_same - 1] is not self._steps[n_same - 1]:
             n_same = 0
@@ -57,7 +57,7 @@ class EnergyPlot(ThemedPlot):
         self.setRange(yRange=(low, high if high > low else low + 1), padding=0.08)
 
     def mark(self, n_steps: int | None) -> None:
-        """Mark the step that is being looked at."""
+        """Mark the step that is shown."""
         self._marker.setVisible(n_steps is not None)
         if n_steps is not None:
             self._marker.setPos(n_steps)
@@ -91,7 +91,15 @@ class ScorePlot(ThemedPlot):
         self._edges, self._heights = np.linspace(-1, 1, N_BINS + 1), np.zeros(N_BINS)
 
     def start(self, scores: np.ndarray, threshold: float) -> None:
-        """Choose the range by the first scores, so that it stays while scores change."""
+        """Choose the range by the first scores, so that it stays while scores change.
+
+        Parameters
+        ----------
+        scores : ndarray of float64
+            Scores of the actions that may be taken.
+        threshold : float
+            Where a run stops.
+        """
         ends = np.percentile(scores, (0.5, 99.5)) if len(scores) else np.array([-1.0, 1.0])
         low, high = min(ends[0], threshold), max(ends[1], threshold)
         margin = 0.05 * (high - low) or 1.0

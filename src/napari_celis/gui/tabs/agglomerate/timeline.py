@@ -14,7 +14,7 @@ class Timeline(QWidget):
     """Shows earlier states at once, without undoing anything until asked to."""
 
     moved = Signal(object)
-    """The step that is looked at, None for the present."""
+    """The step that is shown, None for the present."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The decision that is looked at: both segments, the score with its parts, and the keys to decide."""
+"""The inspected decision: both segments, the score with its parts, and the keys to decide."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from napari_celis.gui.session.engine.tables import RunTables
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.part_bars import PartBars
 
-NOTHING = "Choose a row, press N for the next doubtful merge, or click two segments in the canvas."
+NOTHING = "Choose a row, press N for the next uncertain merge, or click two segments in the canvas."
 LEARNED = "Learned policy: log-odds that this merge is wrong. The bars add up to it."
 TIPS = {
     "energy": (
@@ -32,7 +32,7 @@ MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
 
 
 class DecisionInspector(QWidget):
-    """Shows the pair of segments that is looked at.
+    """Shows the inspected pair of segments.
 
     Parameters
     ----------
@@ -58,9 +58,11 @@ class DecisionInspector(QWidget):
             "merge": button("Merge", decisions.merge, "Join the two selected segments.", "M"),
             "keep_apart": button("Keep apart", decisions.keep_apart, "Never join these two segments.", "K"),
             "cut": button("Cut…", decisions.plan_cut, "Show what a cut would do, before it is done.", "C"),
-            "accept": button("Accept", decisions.accept, "Merge, and go on to the next doubtful merge.", "A"),
+            "accept": button(
+                "Accept", decisions.accept, "Merge, and go on to the next uncertain merge.", "A"
+            ),
             "reject": button(
-                "Reject", decisions.reject, "Keep apart, and go on to the next doubtful merge.", "R"
+                "Reject", decisions.reject, "Keep apart, and go on to the next uncertain merge.", "R"
             ),
             "skip": button("Skip", decisions.skip, "Ask again at the end of the queue.", "S"),
             "confirm": button("Cut", decisions.confirm, "Carry out the cut that is shown.", "Enter"),

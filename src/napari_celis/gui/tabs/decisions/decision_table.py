@@ -191,7 +191,7 @@ class DecisionTable(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(action, index.column())
-        state = int(self.arrays.state[action])
+        state = ActionState(int(self.arrays.state[action]))
         if role == Qt.ItemDataRole.ForegroundRole:
             return self._brushes.get(state)
         ends = self.arrays.u_id[action], self.arrays.v_id[action]
@@ -224,6 +224,7 @@ class DecisionTable(QAbstractTableModel):
             self.endResetModel()
 
     def _text(self, action: int, column: int) -> str:
+        assert self.arrays is not None
         value = self._columns[column][action]
         n_scores = 1 + len(self._part_names)
         if column == 0:
@@ -233,5 +234,5 @@ class DecisionTable(QAbstractTableModel):
             has_score = self.arrays.state[action] not in (ActionState.MERGED, ActionState.UNSEEN)
             return signed(value) if has_score else NO_SCORE
         if column == len(self.headers) - 1:
-            return STATE_NAMES[int(value)]
+            return STATE_NAMES[ActionState(int(value))]
         return short_number(value)

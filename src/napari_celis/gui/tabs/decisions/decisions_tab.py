@@ -1,4 +1,4 @@
-"""The tab "Decisions": the queue of doubtful merges, one to look at, and the history."""
+"""The tab "Decisions": the queue of uncertain merges, the inspected decision, and the history."""
 
 from __future__ import annotations
 
@@ -81,17 +81,17 @@ class DecisionsTab(QWidget):
         self.toggle.setToolTip("Clicks in the canvas select segments and single keys decide.")
         self.undo = button("Undo", decisions.undo, "Take the last decision back.", "U")
         self.redo = button("Redo", decisions.redo, REDO_TIP, "Y")
-        self.next = button("Next", decisions.next_uncertain, "Go to the next doubtful merge.", "N")
+        self.next = button("Next", decisions.next_uncertain, "Go to the next uncertain merge.", "N")
         self.state = QComboBox()
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
             self.state.addItem(text, state)
         self.state.setCurrentIndex(1)
         self.state.setMaximumWidth(110)
         self.state.setToolTip("Show only merges in this state.")
-        self.find = QLineEdit()
-        self.find.setPlaceholderText("Supervoxel id")
-        self.find.setClearButtonEnabled(True)
-        self.find.setToolTip("Show only merges of this supervoxel.")
+        self.id_filter = QLineEdit()
+        self.id_filter.setPlaceholderText("Supervoxel id")
+        self.id_filter.setClearButtonEnabled(True)
+        self.id_filter.setToolTip("Show only merges of this supervoxel.")
         self.smallest = QSpinBox()
         self.smallest.setRange(0, 2**31 - 1)
         self.smallest.setPrefix("≥ ")
@@ -116,7 +116,7 @@ class DecisionsTab(QWidget):
         inner = QVBoxLayout(candidates)
         inner.setContentsMargins(0, 4, 0, 0)
         inner.setSpacing(4)
-        inner.addLayout(row(self.state, self.find, self.smallest, stretch=(0, 1, 0)))
+        inner.addLayout(row(self.state, self.id_filter, self.smallest, stretch=(0, 1, 0)))
         inner.addWidget(self.empty, 1)
         inner.addWidget(self.view, 1)
         inner.addWidget(self.count)
@@ -136,7 +136,7 @@ class DecisionsTab(QWidget):
         self.canvas.mouse_mode.changed.connect(self._on_mode)
         self._on_mode(self.canvas.mouse_mode.current)
         self.state.currentIndexChanged.connect(self._on_filter)
-        self.find.textChanged.connect(self._on_filter)
+        self.id_filter.textChanged.connect(self._on_filter)
         self.smallest.valueChanged.connect(self._on_filter)
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
         self.view.clicked.connect(self._on_clicked)
@@ -162,7 +162,7 @@ class DecisionsTab(QWidget):
             engine.ask(lambda a: parts_of_all(a, with_sum=with_sum), self._on_parts, key="parts of all")
             queue.compute_ahead(self._on_ready)
         has_rows = engine is not None
-        for widget in (self.next, self.undo, self.redo, self.state, self.find, self.smallest):
+        for widget in (self.next, self.undo, self.redo, self.state, self.id_filter, self.smallest):
             widget.setEnabled(has_rows)
         for widget in (self.view, self.count):
             widget.setVisible(has_rows)
@@ -241,7 +241,7 @@ class DecisionsTab(QWidget):
     # What the user does, and what happens elsewhere.
 
     def _on_filter(self) -> None:
-        text = self.find.text().strip()
+        text = self.id_filter.text().strip()
         self.table.set_filter(
             DecisionFilter(
                 state=self.state.currentData(),
@@ -258,11 +258,11 @@ class DecisionsTab(QWidget):
             self.decisions.inspect(action)
 
     def _on_clicked(self, index: Any) -> None:
-        """Go back to what is looked at: its row is the current one, which does not change."""
+        """Go to the inspected contact again: its row is current already, so no other signal comes."""
         self.decisions.inspect(self.table.action_at(index.row()))
 
     def _follow(self) -> None:
-        """Select the row of the action that is looked at, without going there again."""
+        """Select the row of the inspected action, without moving the camera."""
         if not self.isVisible():
             return
         at = self.table.row_of(self.decisions.pair.action) if self.decisions.pair.action >= 0 else -1
@@ -302,7 +302,15 @@ class DecisionsTab(QWidget):
 
 
 def parts_of_all(agglomerator: Agglomerator, *, with_sum: bool) -> dict[str, np.ndarray]:
-    """Split the energy change of every merge by descriptor spec; with the sum where scores are another."""
+    """Split the energy change of every merge by descriptor spec; with the sum where scores are another.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        Asked in the thread that owns it.
+    with_sum : bool
+        Whether to add the sum over all specs.
+    """
     changes = agglomerator.sums_by_spec()[:, :, 0]
     total = {ENERGY_CHANGE: changes.sum(axis=0)} if with_sum else {}
     return total | {scores.table.tiling.spec.name: changes[scores.index] for scores in agglomerator.specs}

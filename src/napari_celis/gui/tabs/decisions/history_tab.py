@@ -42,7 +42,15 @@ class HistoryTable(QAbstractTableModel):
         self._colours = {kind: readable(name, theme) for kind, name in COLOURS.items()}
 
     def show(self, steps: Sequence[Step], who: str = "") -> None:
-        """Show the decisions of "greedy", of "you", or all."""
+        """Show the decisions of "greedy", of "you", or all.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+            All decisions, oldest first.
+        who : str
+            "greedy", "you", or "" for all.
+        """
         wanted = [step for step in steps if not who or (step.kind == "greedy") == (who == "greedy")]
         if len(wanted) == len(self.steps) and (not wanted or wanted[-1] == self.steps[-1]):
             return
@@ -186,8 +194,10 @@ class HistoryTab(QWidget):
         step = self.selected_step()
         self.go_back.setEnabled(step is not None)
         snapshot = self.workspace.run.snapshot
-        is_merge = step is not None and step.kind in ("greedy", "manual")
-        self.cut.setEnabled(is_merge and bool(snapshot.taken[step.action_index]))
+        can_cut = False
+        if step is not None and snapshot is not None and step.kind in ("greedy", "manual"):
+            can_cut = bool(snapshot.taken[step.action_index])
+        self.cut.setEnabled(can_cut)
         self.present.setEnabled(self.workspace.preview.step is not None)
 
     def _on_advanced(self, snapshot: Any) -> None:

@@ -12,6 +12,7 @@ from napari.layers import Layer
 
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.layers.volume_files import VolumeFile, file_of, volume_of
+from napari_celis.io.blocks import Kind
 from napari_celis.io.failures import reading
 from napari_celis.io.parts import cropped
 
@@ -46,7 +47,15 @@ class CompareOptions:
 
 
 def half_files(layers: Mapping[str, Layer], folder: Path) -> dict[str, VolumeFile]:
-    """Cut layers in two along z: the first half to tune on, the second to judge on."""
+    """Cut layers in two along z: the first half to tune on, the second to judge on.
+
+    Parameters
+    ----------
+    layers : mapping of str to Layer
+        By role.
+    folder : Path
+        Where the halves go.
+    """
     files = {}
     for role, layer in layers.items():
         volume = volume_of(layer)
@@ -58,7 +67,7 @@ def half_files(layers: Mapping[str, Layer], folder: Path) -> dict[str, VolumeFil
             )
         for prefix, z in (("", (depth // 2, depth)), ("train-", (0, depth // 2))):
             part = cropped(volume, [z, (0, height), (0, width)])
-            kind = "image" if role == "image" else "labels"
+            kind: Kind = "image" if role == "image" else "labels"
             files[f"{prefix}{role}"] = VolumeFile(str(folder / f"{prefix}{role}.npy"), part, kind, False)
     return files
 
@@ -66,7 +75,17 @@ def half_files(layers: Mapping[str, Layer], folder: Path) -> dict[str, VolumeFil
 def whole_files(
     layers: Mapping[str, Layer], train_layers: Mapping[str, Layer], folder: Path
 ) -> dict[str, VolumeFile]:
-    """Use other layers to tune on."""
+    """Use other layers to tune on.
+
+    Parameters
+    ----------
+    layers : mapping of str to Layer
+        What to judge on, by role.
+    train_layers : mapping of str to Layer
+        What to tune on, by role.
+    folder : Path
+        Where copies go.
+    """
     files = {role: file_of(layer, role, folder) for role, layer in layers.items()}
     for role, layer in train_layers.items():
         # Copies lie beside those of the test volume, so they need a name of their own.
@@ -84,6 +103,14 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def figures_of(result: Mapping[str, Any], voxels: str) -> Mapping[str, Any]:
-    """Return the figures of one method for one set of voxels."""
+    """Return the figures of one method for one set of voxels.
+
+    Parameters
+    ----------
+    result : mapping
+        What was found for the method.
+    voxels : str
+        `ALL` or `INSIDE`.
+    """
     found: Mapping[str, Any] = result if voxels == ALL else result[voxels]
     return found

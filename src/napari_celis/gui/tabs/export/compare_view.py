@@ -19,13 +19,15 @@ from napari_celis.gui.qt.progress import Progress, ProgressLine
 from napari_celis.gui.qt.widgets import CommandLine, as_int, button, may_replace, row, wrapped
 from napari_celis.gui.session.background.celis_process import CelisProcess, celis_command
 from napari_celis.gui.session.background.job import Job
+from napari_celis.gui.session.background.records import Record
+from napari_celis.gui.session.data_selection import VolumeRole
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export.compare_data import CompareOptions, half_files, read_results, whole_files
 from napari_celis.gui.tabs.export.compare_results import CompareResults
 from napari_celis.io.atomic import atomic_file
 
 HALF = "First half of this volume"
-MISSING = {
+MISSING: dict[VolumeRole, str] = {
     "image": "Choose an image on the tab Data first.",
     "truth": "Choose a truth on the tab Data first; methods are judged by it.",
 }
@@ -86,7 +88,7 @@ class CompareView(QWidget):
             box.currentIndexChanged.connect(lambda: self._show_state())
         self.boundary.valueChanged.connect(lambda: self.command.refresh())
         self.progress.cancelled.connect(self._on_cancel)
-        process.progressed.connect(self._on_progress)
+        process.recorded.connect(self._on_record)
         process.said.connect(self._on_said)
         process.finished.connect(self._on_finished)
         process.failed.connect(workspace.messages.say)
@@ -172,7 +174,7 @@ class CompareView(QWidget):
         workspace = self._workspace
         options = CompareOptions(
             targets,
-            workspace.data.model_path,
+            workspace.data.model_path or "",
             self.boundary.value(),
             workspace.data.any_voxel_size,
             {"json": self._output("json"), "plot": self._output("png")},
@@ -208,9 +210,9 @@ class CompareView(QWidget):
 
     # What the process tells.
 
-    def _on_progress(self, progress: Progress) -> None:
+    def _on_record(self, record: Record) -> None:
         if self.process.is_running and not self.process.is_stopping:
-            self.progress.show_progress(progress)
+            self.progress.show_progress(Progress(record.stage, record.done))
 
     def _on_said(self, line: str) -> None:
         """Pass on which methods were left out, and why."""
@@ -263,7 +265,7 @@ class CompareView(QWidget):
         return {role: _named(layers, name) for role, name in names.items()}
 
     def _uses_halves(self) -> bool:
-        return self.train_image.currentIndex() <= 0
+        return bool(self.train_image.currentIndex() <= 0)
 
     def _output(self, suffix: str) -> Path:
         return Path(self._folder.name, f"comparison.{suffix}")

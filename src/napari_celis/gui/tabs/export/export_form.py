@@ -40,6 +40,13 @@ def export_volume(workspace: Workspace, role: ExportRole) -> Volume | None:
     """Describe what a role stands for now; None if there is nothing.
 
     The segmentation is that of the latest snapshot, and stays as it is while a run goes on.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Its data and its run.
+    role : {"segmentation", "image", "supervoxels", "truth"}
+        What to export.
     """
     if role == "segmentation":
         engine = workspace.run.engine
@@ -72,7 +79,7 @@ class ExportForm(QWidget):
         self.ranges = [(_spin(f"First voxel along {axis}."), _spin(f"Voxel behind the last along {axis}."))
                        for axis in "zyx"]  # fmt: skip
         self.whole = button("Whole volume", self.show_whole, "Undo the crop.")
-        self.size = wrapped()
+        self.size_label = wrapped()
         self._lay_out()
         self.role.currentIndexChanged.connect(lambda: self._on_role())
         for box in (self.format, self.level):
@@ -90,7 +97,7 @@ class ExportForm(QWidget):
         form.addRow("Resolution", self.level)
         for axis, (low, high) in zip("zyx", self.ranges, strict=True):
             form.addRow(f"Crop {axis}", row(low, QLabel("to"), high, stretch=(1, 0, 1)))
-        form.addRow(row(self.size, self.whole, stretch=(1, 0)))
+        form.addRow(row(self.size_label, self.whole, stretch=(1, 0)))
 
     def refresh(self) -> None:
         """Offer what there is now."""
@@ -156,10 +163,10 @@ class ExportForm(QWidget):
         role = self.role.currentData()
         volume = None if role is None else self._volume(role)
         if volume is None:
-            self.size.setText("")
+            self.size_label.setText("")
         else:
             self._list_levels(volume)
-            self.size.setText(self._size_text())
+            self.size_label.setText(self._size_text())
         self.changed.emit()
 
     def _list_levels(self, volume: Volume) -> None:

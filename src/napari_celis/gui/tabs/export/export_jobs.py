@@ -43,12 +43,30 @@ class Part:
 
 
 def write_part(part: Part, target: Path, report: Report) -> Path:
-    """Write a part in the format that the name asks for."""
+    """Write a part in the format that the name asks for.
+
+    Parameters
+    ----------
+    part : Part
+        What to write.
+    target : Path
+        Its suffix chooses the format.
+    report : callable
+        Told the stage and the finished share.
+    """
     return _write(part, target, report, f"writing {target.name}", 0.0, 1.0)
 
 
 def folder_beside(link: Path, name: str) -> Path:
-    """Name the folder of a volume that a page opens."""
+    """Name the folder of a volume that a page opens.
+
+    Parameters
+    ----------
+    link : Path
+        The page.
+    name : str
+        What the volume is called.
+    """
     return link.with_name(f"{link.stem}-{name}.precomputed")
 
 
@@ -125,7 +143,17 @@ def write_surfaces(
 
 
 def write_picture(pixels: np.ndarray, path: Path, report: Report) -> Path:
-    """Write a screenshot as PNG."""
+    """Write a screenshot as PNG.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8, shape (Y, X, 4)
+        The picture.
+    path : Path
+        The file to write.
+    report : callable
+        Told the stage.
+    """
     from PIL import Image
 
     report(f"writing {path.name}", 0.0)

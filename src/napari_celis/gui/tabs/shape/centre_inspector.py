@@ -34,7 +34,7 @@ class Request:
     lattice: Lattice
     centre: IntTriple
     pair: tuple[int, int] | None = None
-    """Ids of two supervoxels whose merge is to be looked at."""
+    """Ids of two supervoxels whose merge is shown."""
     with_zones: bool = False
 
 
@@ -62,7 +62,7 @@ class CentreInspector(QObject):
     specs_found = Signal(object)
     """The descriptor specs to choose from."""
     refused = Signal(str)
-    """One sentence about a centre that cannot be looked at."""
+    """One sentence about a centre that cannot be shown."""
     not_found = Signal(str)
     """One sentence about a search that found nothing."""
 
@@ -81,7 +81,7 @@ class CentreInspector(QObject):
             self.specs_found.emit(workspace.run.engine.tables.specs)
         elif workspace.data.model is not None:
             self.specs_found.emit(tuple(workspace.data.model.specs))
-        elif self.shape() is not None:
+        elif self.shape() is not None and workspace.data.supervoxels_layer is not None:
             self.specs_found.emit(paper_specs(voxel_size_nm=tuple(workspace.data.supervoxels_layer.scale)))
         else:
             self.specs_found.emit(())
@@ -120,7 +120,15 @@ class CentreInspector(QObject):
             self._run(lambda: _or_sentence(self._initial.look, labels, request), self._on_looked)
 
     def find_change(self, spec: DescriptorSpec, pair: tuple[int, int]) -> None:
-        """Ask where a merge changes the energy most; `found` or `not_found` brings the answer."""
+        """Ask where a merge changes the energy most; `found` or `not_found` brings the answer.
+
+        Parameters
+        ----------
+        spec : DescriptorSpec
+            Whose centres are searched.
+        pair : tuple of int
+            Ids of the two supervoxels.
+        """
         engine = self._workspace.run.engine
         if engine is not None:
             engine.ask(
@@ -190,20 +198,22 @@ class _InitialRegions:
     def __init__(self) -> None:
         self._labels: Any = None
         self._lattice: Lattice | None = None
-        self._place: tuple[int, bool] | None = None
+        self._read: tuple[int, bool] | None = None
         self._kept: tuple[RegionState, Supervoxels]
 
     def forget(self) -> None:
         """Read the voxels again the next time."""
-        self._place = None
+        self._read = None
 
     def look(self, labels: Any, request: Request) -> Answer:
         """Look at a centre; called by one thread at a time."""
         state, block = self._find(labels, request)
-        merge, note = None, ""
+        merge: tuple[int, int] | None = None
+        note = ""
         if request.pair is not None:
+            u_id, v_id = request.pair
             is_here = np.isin(np.array(request.pair, dtype=np.uint64), block.ids).all()
-            merge = tuple(block.index_of(end) for end in request.pair) if is_here else None
+            merge = (block.index_of(u_id), block.index_of(v_id)) if is_here else None
             note = "" if is_here else "The two chosen supervoxels do not meet in this region."
         view = view_centre(state, request.centre, merge, with_zones=request.with_zones)
         return _answer(request, view, merge, note, block.ids)
@@ -211,14 +221,14 @@ class _InitialRegions:
     def _find(self, labels: Any, request: Request) -> tuple[RegionState, Supervoxels]:
         """Return the region of a centre and its supervoxels."""
         region, spec = request.lattice.region_of(request.centre), request.lattice.spec
-        place = (region.index, request.with_zones)
-        if self._labels is not labels or self._lattice is not request.lattice or self._place != place:
+        wanted = (region.index, request.with_zones)
+        if self._labels is not labels or self._lattice is not request.lattice or self._read != wanted:
             voxels = np.asarray(labels[region.slices])
             if not voxels.any():
                 raise LabelsError("There is nothing but background in this region. Choose another position.")
             block = Supervoxels.from_labels(voxels)
             self._kept = initial_region(block, region, spec, with_zones=request.with_zones), block
-            self._labels, self._lattice, self._place = labels, request.lattice, place
+            self._labels, self._lattice, self._read = labels, request.lattice, wanted
         return self._kept
 
 

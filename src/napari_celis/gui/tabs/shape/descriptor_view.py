@@ -41,7 +41,15 @@ PALETTE = component_palette()
 
 
 def pairs_to_draw(view: CentreView, n_pairs: int) -> np.ndarray:
-    """Choose `n_pairs` pairs to draw: half of them changed by the merge, if there are so many, half not."""
+    """Choose `n_pairs` pairs to draw: half of them changed by the merge, if there are so many, half not.
+
+    Parameters
+    ----------
+    view : CentreView
+        What a centre sees.
+    n_pairs : int
+        How many, at most.
+    """
     changed, same = np.flatnonzero(view.changed), np.flatnonzero(~view.changed)
     n_changed = max(-(-n_pairs // 2), n_pairs - len(same))
     changed = changed[:n_changed]
@@ -71,13 +79,33 @@ class DescriptorView(QWidget):
             self.updateGeometry()
 
     def show_view(self, view: CentreView | None, *, is_compared: bool = False, message: str = "") -> None:
-        """Draw another centre; `is_compared` draws it before and after the merge. None shows `message`."""
+        """Draw another centre; `is_compared` draws it before and after the merge. None shows `message`.
+
+        Parameters
+        ----------
+        view : CentreView, optional
+            None shows `message`.
+        is_compared : bool
+            Whether to draw it before and after the merge.
+        message : str
+            Why there is nothing to draw.
+        """
         self.view, self.is_compared, self.message = view, is_compared and view is not None, message
         self.updateGeometry()
         self.update()
 
     def show_settings(self, axis: int, n_pairs: int, voxel_size: Sequence[float]) -> None:
-        """Look along another axis, or draw another number of pairs."""
+        """Look along another axis, or draw another number of pairs.
+
+        Parameters
+        ----------
+        axis : int
+            Along which the drawing looks.
+        n_pairs : int
+            Most pairs to draw.
+        voxel_size : sequence of float
+            Along z, y, x; gives the proportions.
+        """
         z, y, x = (float(size) for size in voxel_size)
         self.axis, self.n_pairs, self.voxel_size = axis, n_pairs, (z, y, x)
         self.updateGeometry()
@@ -112,7 +140,7 @@ class DescriptorView(QWidget):
             text = self.describe(QPointF(event.pos()))
             QToolTip.showText(event.globalPos(), text) if text else QToolTip.hideText()
             return True
-        return super().event(event)
+        return bool(super().event(event))
 
     def resizeEvent(self, event: object) -> None:  # noqa: N802
         """Keep the height that belongs to the width."""
@@ -146,6 +174,12 @@ class DescriptorView(QWidget):
             self._draw_pane(painter, pane * (width + GAP), width, is_merged=pane == 1)
         self._draw_legend(painter)
 
+    @property
+    def _drawn(self) -> CentreView:
+        """What is drawn; there is something to draw."""
+        assert self.view is not None
+        return self.view
+
     def _side(self, width: int) -> float:
         """Edge of the square in which one drawing fits."""
         return min((width - GAP * (self.n_panes - 1)) / self.n_panes, self._largest_side)
@@ -154,17 +188,17 @@ class DescriptorView(QWidget):
         """Height of the strip of bits."""
         columns = CELLS[self.n_panes]
         cell = (width - GAP * (self.n_panes - 1)) / self.n_panes / columns
-        return -(-self.view.spec.n_bits // columns) * cell
+        return -(-self._drawn.spec.n_bits // columns) * cell
 
     def _draw_message(self, painter: QPainter) -> None:
-        """Fill the place of a drawing with a sentence."""
+        """Write a sentence instead of a drawing."""
         painter.setPen(self.palette().text().color())
         flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
         painter.drawText(QRectF(self.rect()).adjusted(GAP, GAP, -GAP, -GAP), flags, self.message)
 
     def _draw_pane(self, painter: QPainter, left: float, width: float, *, is_merged: bool) -> None:
         """Draw one descriptor: caption, picture, strip."""
-        view, side = self.view, self._side(self.width())
+        view, side = self._drawn, self._side(self.width())
         bits = view.after if is_merged else view.before
         n_changed = int(view.changed.sum()) if is_merged else 0
         name = ("After" if is_merged else "Before") if self.is_compared else view.spec.name
@@ -182,7 +216,7 @@ class DescriptorView(QWidget):
 
     def _picture_frame(self, room: QRectF) -> QRectF:
         """Fit the box, with its true proportions, into a square."""
-        extent = np.array(self.view.spec.box_zyx) * np.array(self.voxel_size)
+        extent = np.array(self._drawn.spec.box_zyx) * np.array(self.voxel_size)
         height, width = np.delete(extent, self.axis)
         unit = room.width() / max(height, width)
         centre = room.center()
@@ -192,7 +226,7 @@ class DescriptorView(QWidget):
 
     def _draw_picture(self, painter: QPainter, frame: QRectF, *, is_merged: bool) -> None:
         """Draw the components in the plane of the centre."""
-        section = self.view.section(self.axis, is_merged=is_merged)
+        section = self._drawn.section(self.axis, is_merged=is_merged)
         n = len(PALETTE) - 1
         colours = np.ascontiguousarray(PALETTE[np.where(section > 0, (section - 1) % n + 1, 0)])
         height, width = section.shape
@@ -205,10 +239,10 @@ class DescriptorView(QWidget):
 
     def _draw_lines(self, painter: QPainter, frame: QRectF, bits: np.ndarray, *, is_merged: bool) -> None:
         """Draw the pairs, seen along the axis; those that matter most on top."""
-        shown = pairs_to_draw(self.view, self.n_pairs)
-        places = np.delete(self.view.ends[shown] - self.view.box[0] + 0.5, self.axis, axis=2)
-        places /= np.delete(np.array(self.view.spec.box_zyx), self.axis)
-        is_changed = self.view.changed[shown] & is_merged
+        shown = pairs_to_draw(self._drawn, self.n_pairs)
+        points = np.delete(self._drawn.ends[shown] - self._drawn.box[0] + 0.5, self.axis, axis=2)
+        points /= np.delete(np.array(self._drawn.spec.box_zyx), self.axis)
+        is_changed = self._drawn.changed[shown] & is_merged
         styles = (
             (~bits[shown], DISCONNECTED, 1.0, Qt.PenStyle.DashLine),
             (bits[shown] & ~is_changed, CONNECTED, 1.2, Qt.PenStyle.SolidLine),
@@ -217,7 +251,7 @@ class DescriptorView(QWidget):
         for mask, colour, thickness, style in styles:
             painter.setPen(QPen(QColor(colour), thickness, style))
             painter.drawLines(
-                [QLineF(_inside(frame, first), _inside(frame, second)) for first, second in places[mask]]
+                [QLineF(_inside(frame, first), _inside(frame, second)) for first, second in points[mask]]
             )
 
     def _draw_strip(self, painter: QPainter, room: QRectF, bits: np.ndarray, *, is_merged: bool) -> None:
@@ -228,11 +262,11 @@ class DescriptorView(QWidget):
         painter.setPen(QPen(QColor("#808080"), 1))
         for bit, is_on in enumerate(bits):
             line, column = divmod(bit, columns)
-            place = QRectF(room.x() + column * cell, room.y() + line * cell, cell, cell)
-            is_new = is_merged and self.view.changed[bit]
+            square = QRectF(room.x() + column * cell, room.y() + line * cell, cell, cell)
+            is_new = is_merged and self._drawn.changed[bit]
             painter.setBrush(QColor(CHANGED if is_new else CONNECTED if is_on else DISCONNECTED))
-            painter.drawRect(place)
-            self._cells.append((place, bit))
+            painter.drawRect(square)
+            self._cells.append((square, bit))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
 
     def _draw_legend(self, painter: QPainter) -> None:

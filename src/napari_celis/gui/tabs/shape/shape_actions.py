@@ -30,7 +30,15 @@ class ActiveModel(QAbstractTableModel):
         self._numbers = np.empty((0, 2))
 
     def show_actions(self, ids: np.ndarray, active: ActiveActions | None) -> None:
-        """Show other actions."""
+        """Show other actions.
+
+        Parameters
+        ----------
+        ids : ndarray of uint64, shape (n, 2)
+            Both ends of each action.
+        active : ActiveActions, optional
+            Their scores.
+        """
         self.beginResetModel()
         self.ids = ids
         self._numbers = (
@@ -75,8 +83,8 @@ class ActiveTable(CompactTable):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.actions = ActiveModel(self)
-        self.setModel(self.actions)
+        self.active = ActiveModel(self)
+        self.setModel(self.active)
         self.setToolTip("Choose a row to see what its merge does to the descriptor.")
         self.clicked.connect(self._on_row)
         self.activated.connect(self._on_row)
@@ -84,13 +92,23 @@ class ActiveTable(CompactTable):
     def show_actions(
         self, ids: np.ndarray, active: ActiveActions | None, merge: tuple[int, int] | None
     ) -> None:
-        """Show other actions, with the row of `merge` marked."""
-        self.actions.show_actions(ids, active)
+        """Show other actions, with the row of `merge` marked.
+
+        Parameters
+        ----------
+        ids : ndarray of uint64, shape (n, 2)
+            Both ends of each action.
+        active : ActiveActions, optional
+            Their scores.
+        merge : tuple of int, optional
+            Ids of the action to mark.
+        """
+        self.active.show_actions(ids, active)
         if merge is not None:
             rows = np.flatnonzero((ids == np.array(sorted(merge), dtype=np.uint64)).all(axis=1))
             if len(rows):
                 self.selectRow(int(rows[0]))
 
     def _on_row(self, index: QModelIndex) -> None:
-        u_id, v_id = (int(end) for end in self.actions.ids[index.row()])
+        u_id, v_id = (int(end) for end in self.active.ids[index.row()])
         self.chosen.emit((u_id, v_id))

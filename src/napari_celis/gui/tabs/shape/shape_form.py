@@ -115,7 +115,17 @@ class ShapeForm(QWidget):
             spin.blockSignals(False)
 
     def show_answer(self, answer: Answer, hint: str, *, can_search: bool) -> None:
-        """Show what a centre sees; `hint` says why it is not the one that was asked for."""
+        """Show what a centre sees; `hint` says why it is not the one that was asked for.
+
+        Parameters
+        ----------
+        answer : Answer
+            What the centre sees.
+        hint : str
+            Why it is not the centre that was asked for; "" if it is.
+        can_search : bool
+            Whether scores are known, to search by.
+        """
         view, merge = answer.view, answer.merge
         region = view.region
         n_zones = "" if view.zones is None else f", {int(view.zones.max())} zones"

@@ -37,8 +37,18 @@ LINE_PIXELS = 1.6
 """Thickness of lines on the screen."""
 
 
-def placed_like(layer: Layer, offset: Sequence[float], step: Sequence[float] = (1, 1, 1)) -> dict[str, Any]:
-    """Describe where data lies that begins at a voxel of `layer` and has a point every `step` voxels."""
+def placed_like(layer: Layer, offset: Iterable[float], step: Sequence[float] = (1, 1, 1)) -> dict[str, Any]:
+    """Describe where data lies that begins at a voxel of `layer` and has a point every `step` voxels.
+
+    Parameters
+    ----------
+    layer : Layer
+        The volume.
+    offset : iterable of float
+        First voxel of the data.
+    step : sequence of float
+        Voxels from one point of the data to the next.
+    """
     return {
         "scale": np.array(layer.scale) * np.array(step, dtype=float),
         "translate": layer.affine.inverse(layer.data_to_world(tuple(float(value) for value in offset))),
@@ -113,11 +123,11 @@ class ShapeLayers:
         boxes = box_lines(view, lattice, section, shown)
         self._show_lines(BOXES, like, boxes if shown & BOX_KEYS else None)
         components = view.merged_components() if is_merged else view.components
-        place = placed_like(like, view.region.low)
-        self._show_labels(COMPONENTS, components if "components" in shown else None, place)
+        placement = placed_like(like, view.region.low)
+        self._show_labels(COMPONENTS, components if "components" in shown else None, placement)
         first = [axis[0] for axis in view.region.lattice]
-        place = placed_like(like, first, view.spec.stride_zyx)
-        self._show_labels(ZONES, view.zones if "zones" in shown else None, place)
+        placement = placed_like(like, first, view.spec.stride_zyx)
+        self._show_labels(ZONES, view.zones if "zones" in shown else None, placement)
 
     def keep_width(self, like: Layer) -> None:
         """Keep the lines equally thick on the screen after a zoom."""
@@ -127,7 +137,7 @@ class ShapeLayers:
 
     def _line_width(self, like: Layer) -> float:
         """Thickness of lines in voxels."""
-        return LINE_PIXELS / (camera_of(self._viewer).zoom * float(min(like.scale[-2:])))
+        return float(LINE_PIXELS / (camera_of(self._viewer).zoom * min(like.scale[-2:])))
 
     def _section(self, like: Layer) -> Section:
         """Return the axis across the slice that is shown, and where it lies in voxels; None in 3-D."""
@@ -161,7 +171,7 @@ class ShapeLayers:
         if len(lines):
             _change(layer, data=lines, edge_color=transform_color(colours), edge_width=self._line_width(like))
 
-    def _show_labels(self, name: str, labels: np.ndarray | None, place: dict[str, Any]) -> None:
+    def _show_labels(self, name: str, labels: np.ndarray | None, placement: dict[str, Any]) -> None:
         """Update a layer of labels, or hide it."""
         if labels is None:
             self._hide(name)
@@ -174,12 +184,12 @@ class ShapeLayers:
                     opacity=0.5,
                     colormap=label_colours(pale=name == ZONES),
                     metadata={"celis": {"is_live": True}},
-                    **place,
+                    **placement,
                 )
             )
             self._layers[name].editable = False
         layer = self._layers[name]
-        _change(layer, data=labels, scale=place["scale"], translate=place["translate"], visible=True)
+        _change(layer, data=labels, scale=placement["scale"], translate=placement["translate"], visible=True)
 
     def _has(self, name: str) -> bool:
         """Tell whether a layer is there; the user may have removed it."""

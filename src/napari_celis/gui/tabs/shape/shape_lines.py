@@ -31,16 +31,28 @@ Lines = tuple[np.ndarray, list[str]]
 
 
 def pair_lines(view: CentreView, section: Section, n_pairs: int, *, is_merged: bool) -> Lines:
-    """Draw the pairs; those that matter most come last, on top. A slice shows them projected onto it."""
+    """Draw the pairs; those that matter most come last, on top. A slice shows them projected onto it.
+
+    Parameters
+    ----------
+    view : CentreView
+        What to draw.
+    section : tuple of (int, float), optional
+        Axis across the slice and where it lies; None in 3-D.
+    n_pairs : int
+        Most pairs to draw.
+    is_merged : bool
+        Whether to show the state after the merge.
+    """
     chosen = pairs_to_draw(view, n_pairs)
     bits = (view.after if is_merged else view.before)[chosen]
     rank = bits.astype(int) + (view.changed[chosen] & is_merged)
     order = np.argsort(rank, kind="stable")
     ends, rank = view.ends[chosen[order]].astype(float), rank[order]
     if section is not None:
-        axis, place = section
-        ends[:, :, axis] = place
-        if not view.box[0][axis] <= place < view.box[1][axis]:
+        axis, level = section
+        ends[:, :, axis] = level
+        if not view.box[0][axis] <= level < view.box[1][axis]:
             ends, rank = ends[:0], rank[:0]
     dark = DARK_IN_SPACE if section is None else DISCONNECTED
     lines = np.stack([ends[:, 0], ends[:, 1] - ends[:, 0]], axis=1)
@@ -48,7 +60,19 @@ def pair_lines(view: CentreView, section: Section, n_pairs: int, *, is_merged: b
 
 
 def box_lines(view: CentreView, lattice: Lattice, section: Section, shown: set[str]) -> Lines:
-    """Draw the boxes whose keys of `BOX_COLOURS` are in `shown`."""
+    """Draw the boxes whose keys of `BOX_COLOURS` are in `shown`.
+
+    Parameters
+    ----------
+    view : CentreView
+        Gives region and box.
+    lattice : Lattice
+        Gives the tiling.
+    section : tuple of (int, float), optional
+        Axis across the slice and where it lies; None in 3-D.
+    shown : set of str
+        Keys of `BOX_COLOURS`.
+    """
     centres = view.region.centres()
     boxes = {
         "tiling": lattice.neighbours(view.region),
@@ -71,7 +95,15 @@ def box_lines(view: CentreView, lattice: Lattice, section: Section, shown: set[s
 
 
 def box_edges(box: Box, shape: Sequence[int]) -> np.ndarray:
-    """List the twelve edges of a box of voxels as start and direction, float64 (12, 2, 3)."""
+    """List the twelve edges of a box of voxels as start and direction, float64 (12, 2, 3).
+
+    Parameters
+    ----------
+    box : tuple of ndarray
+        First voxel and end, exclusive.
+    shape : sequence of int
+        Size of the volume.
+    """
     # Kept between the middles of the outermost voxels: beyond them, napari would move its slices.
     corners = [np.clip(edge - 0.5, 0, np.array(shape) - 1) for edge in box]
     edges = []
@@ -87,24 +119,46 @@ def box_edges(box: Box, shape: Sequence[int]) -> np.ndarray:
     return np.array(edges)
 
 
-def box_outline(box: Box, shape: Sequence[int], axis: int, place: float) -> np.ndarray:
-    """List the four edges of a box in the slice at `place` across `axis`; none if it is not crossed."""
-    if not box[0][axis] <= place < box[1][axis]:
+def box_outline(box: Box, shape: Sequence[int], axis: int, level: float) -> np.ndarray:
+    """List the four edges of a box in the slice at `level` across `axis`; none if it is not crossed.
+
+    Parameters
+    ----------
+    box : tuple of ndarray
+        First voxel and end, exclusive.
+    shape : sequence of int
+        Size of the volume.
+    axis : int
+        Across the slice.
+    level : float
+        Where the slice lies, in voxels.
+    """
+    if not box[0][axis] <= level < box[1][axis]:
         return np.empty((0, 2, 3))
     edges = box_edges(box, shape)
     edges = edges[(edges[:, 1, axis] == 0) & (edges[:, 1] != 0).any(axis=1)]
-    edges[:, 0, axis] = place
+    edges[:, 0, axis] = level
     return np.unique(edges, axis=0)
 
 
-def tiling_lines(lattice: Lattice, axis: int, place: float) -> np.ndarray:
-    """List the borders of all regions in the slice at `place` across `axis`, as lines over the volume."""
+def tiling_lines(lattice: Lattice, axis: int, level: float) -> np.ndarray:
+    """List the borders of all regions in the slice at `level` across `axis`, as lines over the volume.
+
+    Parameters
+    ----------
+    lattice : Lattice
+        Gives the regions.
+    axis : int
+        Across the slice.
+    level : float
+        Where the slice lies, in voxels.
+    """
     last = np.array(lattice.shape) - 1
     lines = []
     for across in (other for other in range(3) if other != axis):
         along = 3 - axis - across
         for edge in np.clip(lattice.edges(across) - 0.5, 0, last[across]):
             start, way = np.zeros(3), np.zeros(3)
-            start[across], start[axis], way[along] = edge, place, last[along]
+            start[across], start[axis], way[along] = edge, level, last[along]
             lines.append((start, way))
     return np.array(lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QCheckBox, QGridLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
@@ -30,9 +32,7 @@ class LinePlayer(QWidget):
         self._ends: dict[str, IntTriple | None] = {"A": None, "B": None}
         self._labels = {name: QLabel("not set") for name in self._ends}
         self.set_buttons = {
-            name: button(
-                f"Set {name}", lambda end=name: self._set_end(end), f"Make the shown centre end {name}."
-            )
+            name: button(f"Set {name}", partial(self._set_end, name), f"Make the shown centre end {name}.")
             for name in self._ends
         }
         for set_button in self.set_buttons.values():
@@ -55,8 +55,16 @@ class LinePlayer(QWidget):
         self._lay_out()
         self._refresh()
 
-    def show_place(self, lattice: Lattice | None, here: IntTriple | None) -> None:
-        """Know the centre that is shown now; another lattice moves the ends to its nearest centres."""
+    def show_position(self, lattice: Lattice | None, here: IntTriple | None) -> None:
+        """Know the centre that is shown now; another lattice moves the ends to its nearest centres.
+
+        Parameters
+        ----------
+        lattice : Lattice, optional
+            Its centres are walked along.
+        here : tuple of int, optional
+            The centre that is shown.
+        """
         self.here = here
         if lattice is not self.lattice:
             self.lattice = lattice
@@ -88,8 +96,10 @@ class LinePlayer(QWidget):
 
     def _refresh(self) -> None:
         """List the centres between the ends again."""
-        is_set = self.lattice is not None and None not in self._ends.values()
-        self.centres = self.lattice.centres_between(*self._ends.values()) if is_set else []
+        first, last = self._ends["A"], self._ends["B"]
+        self.centres = []
+        if self.lattice is not None and first is not None and last is not None:
+            self.centres = self.lattice.centres_between(first, last)
         for name, label in self._labels.items():
             label.setText("not set" if self._ends[name] is None else str(self._ends[name]))
         self.slider.blockSignals(True)
@@ -124,8 +134,8 @@ class LinePlayer(QWidget):
         else:
             self.slider.setValue(self.slider.value() + 1)
 
-    def _on_slid(self, place: int) -> None:
+    def _on_slid(self, index: int) -> None:
         self._show_count()
-        if place < len(self.centres):
+        if index < len(self.centres):
             self.is_ready = False
-            self.moved.emit(self.centres[place])
+            self.moved.emit(self.centres[index])

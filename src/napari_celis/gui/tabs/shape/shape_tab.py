@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class ShapeTab(ShapeForm):
         self._source: tuple[Any, ...] = ()
         self.inspector = CentreInspector(workspace, self)
         self.layers = ShapeLayers(workspace.viewer)
-        self.cursor = ShapeCursor(workspace.viewer, self._layer, self.inspector.labels, self)
+        self.pointer = ShapeCursor(workspace.viewer, self._layer, self.inspector.labels, self)
         self._redraw = QTimer(self)
         self._redraw.setSingleShot(True)
         self._redraw.setInterval(REDRAW_MS)
@@ -70,11 +70,12 @@ class ShapeTab(ShapeForm):
     @property
     def spec(self) -> DescriptorSpec | None:
         """The chosen descriptor spec."""
-        return self.spec_box.currentData()
+        spec: DescriptorSpec | None = self.spec_box.currentData()
+        return spec
 
     @property
     def pair(self) -> tuple[int, int] | None:
-        """Ids of the two supervoxels whose merge is looked at."""
+        """Ids of the two supervoxels whose merge is shown."""
         supervoxels, selected = self.workspace.run.supervoxels, self.workspace.selection.supervoxels
         if supervoxels is None:
             return self._own_pair
@@ -83,10 +84,19 @@ class ShapeTab(ShapeForm):
         u, v = (int(supervoxels.ids[supervoxel]) for supervoxel in selected)
         return u, v
 
-    def go_to(self, position: Sequence[float], *, with_view: bool = False) -> None:
-        """Show the centre nearest to a position in voxels."""
+    def go_to(self, position: Sequence[float] | np.ndarray, *, with_view: bool = False) -> None:
+        """Show the centre nearest to a position in voxels.
+
+        Parameters
+        ----------
+        position : sequence of float
+            z, y, x in voxels.
+        with_view : bool
+            Whether the camera goes there too.
+        """
         if self.lattice is None:
             return
+        position = tuple(float(value) for value in position)
         if not self.lattice.contains(position):
             self.note.setText("This position is outside the volume; the centre stays where it was.")
             return
@@ -94,7 +104,7 @@ class ShapeTab(ShapeForm):
         gap = np.abs(np.array(position) - self.centre) > np.array(self.lattice.spec.stride_zyx)
         self._hint = "Nearer to the position, the box would leave the volume." if gap.any() else ""
         self.show_centre(self.centre)
-        self.line.show_place(self.lattice, self.centre)
+        self.line.show_position(self.lattice, self.centre)
         if with_view:
             self.canvas.camera.fly_to(self.centre)
         self.look()
@@ -122,12 +132,12 @@ class ShapeTab(ShapeForm):
         self.inspector.found.connect(lambda centre: self.go_to(centre, with_view=True))
         self.inspector.refused.connect(self._on_refused)
         self.inspector.not_found.connect(self.merge_text.setText)
-        self.cursor.picked.connect(self._on_pointed)
-        self.cursor.moved.connect(self._on_pointed)
+        self.pointer.picked.connect(self._on_pointed)
+        self.pointer.moved.connect(self._on_pointed)
         self.spec_box.currentIndexChanged.connect(self._on_spec)
         self.typed.connect(lambda position: self.go_to(position, with_view=True))
         self.pick.toggled.connect(self._on_pick)
-        self.follow.toggled.connect(self.cursor.set_following)
+        self.follow.toggled.connect(self.pointer.set_following)
         self.line.moved.connect(lambda centre: self.go_to(centre, with_view=self.line.follow.isChecked()))
         self.table.chosen.connect(self._on_merge_chosen)
         self.find_merge.clicked.connect(self._on_find_merge)
@@ -142,7 +152,9 @@ class ShapeTab(ShapeForm):
         """Watch the viewer as long as this widget lives; napari does not know when it ends."""
         viewer = self.workspace.viewer
         dims = viewer.dims.events
-        watched = [(events, self._on_dims) for events in (dims.current_step, dims.ndisplay, dims.order)]
+        watched: list[tuple[Any, Callable[[Any], None]]] = [
+            (events, self._on_dims) for events in (dims.current_step, dims.ndisplay, dims.order)
+        ]
         watched.append((viewer.layers.events.removed, self._on_removed))
         watched.append((camera_of(viewer).events.zoom, self._on_zoom))
         for events, callback in watched:
@@ -168,7 +180,7 @@ class ShapeTab(ShapeForm):
         self._source = source
         self._own_pair = None
         self.layers.clear()
-        if hasattr(layer, "paint"):
+        if layer is not None and hasattr(layer, "paint"):
             layer.events.paint.connect(self._on_painted)
         self.inspector.find_specs()
 
@@ -186,10 +198,10 @@ class ShapeTab(ShapeForm):
 
     def _on_spec(self) -> None:
         """Lay the lattice of the chosen spec into the volume."""
-        shape, position = self.inspector.shape(), self.centre
+        shape, before = self.inspector.shape(), self.centre
         self.lattice = self.centre = None
         if self.spec is None or shape is None:
-            self._show_nothing("Choose supervoxels on the tab Data; then the descriptors can be looked at.")
+            self._show_nothing("Choose supervoxels on the tab Data; then the descriptors can be shown.")
             return
         try:
             self.lattice = Lattice.of(shape, self.spec)
@@ -197,12 +209,13 @@ class ShapeTab(ShapeForm):
             self._show_nothing(str(error))
             return
         self.show_lattice(self.lattice)
-        position = self._middle_of_view() if position is None else position
-        self.go_to(np.clip(position, 0, np.array(self.lattice.shape) - 1))
+        last = np.array(self.lattice.shape) - 1
+        position = self._middle_of_view(last) if before is None else np.array(before)
+        self.go_to(np.clip(position, 0, last))
 
-    def _middle_of_view(self) -> np.ndarray:
-        """Return the middle of the volume at the slice that is shown, in voxels."""
-        middle = (np.array(self.lattice.shape) - 1) / 2
+    def _middle_of_view(self, last: np.ndarray) -> np.ndarray:
+        """Return the middle of the volume, given its last voxel, at the slice that is shown, in voxels."""
+        middle: np.ndarray = last / 2
         layer, dims = self._layer(), self.workspace.viewer.dims
         if layer is not None and dims.ndisplay == 2:
             axis = dims.not_displayed[-1] - (dims.ndim - 3)
@@ -212,7 +225,7 @@ class ShapeTab(ShapeForm):
     # Pointing.
 
     def _on_pick(self, is_on: bool) -> None:
-        self.cursor.set_picking(is_on)
+        self.pointer.set_picking(is_on)
         if is_on:
             self._mode_before = self.canvas.mouse_mode.current
             self.canvas.mouse_mode.use(MODE)
@@ -269,7 +282,7 @@ class ShapeTab(ShapeForm):
     def _show_nothing(self, sentence: str) -> None:
         self.answer = None
         self.layers.hide()
-        self.line.show_place(None, None)
+        self.line.show_position(None, None)
         self.show_no_answer(sentence)
         self.enable(False)
 

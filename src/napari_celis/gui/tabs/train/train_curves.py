@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 from napari_celis.gui.qt.narrow_combo import NarrowCombo
 from napari_celis.gui.qt.themed_plot import ThemedPlot
 from napari_celis.gui.qt.widgets import row, wrapped
-from napari_celis.gui.tabs.train.train_process import Record
+from napari_celis.gui.session.background.records import Record
 
 COLOURS = ("blue", "vermilion", "green", "purple")
 NEWEST = "Newest stage"

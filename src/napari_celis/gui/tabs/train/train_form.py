@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from magicgui.types import FileDialogMode
 from magicgui.widgets import CheckBox, ComboBox, Container, FileEdit, FloatSpinBox, SpinBox
 
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.qt.narrow_combo import make_narrow
-from napari_celis.gui.tabs.train.train_process import TrainOptions, checkpoint_of
+from napari_celis.gui.tabs.train.train_options import TrainOptions, checkpoint_of
 from napari_celis.training import DEFAULT_MINUTES
 
 SUFFIX = ".safetensors"
@@ -16,7 +18,7 @@ PRESETS = {"fast": "fast: small, for a laptop", "paper": "paper: as published, w
 AFFINITIES = {"unet": "unet: faster", "paper": "paper: as published"}
 
 
-class TrainForm(Container):
+class TrainForm(Container[Any]):
     """Sizes, time, seed, and the file to write; its widget is `native`."""
 
     def __init__(self) -> None:
@@ -41,11 +43,11 @@ class TrainForm(Container):
         )
         self.second_round = CheckBox(
             text="Second round",
-            tooltip="Learn once more, from states that the first energy models come to.",
+            tooltip="Second training round on states that the trained model reaches (as in DAgger).",
         )
         self.output = FileEdit(
             label="Model file",
-            mode="w",
+            mode=FileDialogMode.OPTIONAL_FILE,
             filter=f"*{SUFFIX}",
             value=Path.home() / f"model{SUFFIX}",
             tooltip="Model file to write; its checkpoint lies beside it until it is finished.",
@@ -74,8 +76,20 @@ class TrainForm(Container):
         path = Path(self.output.line_edit.value.strip() or "model").expanduser()
         return path if path.suffix else path.with_suffix(SUFFIX)
 
-    def options(self, image: str, truth: str, supervoxels: str | None, *, is_resumed: bool) -> TrainOptions:
-        """Collect the settings, for these volumes."""
+    def train_options(
+        self, image: str, truth: str, supervoxels: str | None, *, is_resumed: bool
+    ) -> TrainOptions:
+        """Collect the settings, for these volumes.
+
+        Parameters
+        ----------
+        image, truth : str
+            Volumes as `path[:dataset]`.
+        supervoxels : str, optional
+            Likewise.
+        is_resumed : bool
+            Whether to go on from a checkpoint.
+        """
         return TrainOptions(
             image,
             truth,

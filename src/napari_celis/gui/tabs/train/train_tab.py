@@ -9,7 +9,6 @@ from pathlib import Path
 from napari.layers import Layer
 from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import (
-    QMessageBox,
     QPlainTextEdit,
     QVBoxLayout,
     QWidget,
@@ -19,20 +18,21 @@ from napari_celis.core.errors import CelisError
 from napari_celis.gui.layers.volume_files import file_of, write_missing
 from napari_celis.gui.layers.volume_layers import source_of
 from napari_celis.gui.qt.progress import Progress, ProgressLine
-from napari_celis.gui.qt.widgets import CommandLine, button, heading, row, wrapped
-from napari_celis.gui.session.background.celis_process import celis_command
+from napari_celis.gui.qt.widgets import CommandLine, button, heading, is_confirmed, row, wrapped
+from napari_celis.gui.session.background.celis_process import CelisProcess, celis_command
 from napari_celis.gui.session.background.job import Job
+from napari_celis.gui.session.background.records import Record
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.train.train_curves import TrainCurves
 from napari_celis.gui.tabs.train.train_form import TrainForm
-from napari_celis.gui.tabs.train.train_process import Record, Training, TrainOptions, checkpoint_of
+from napari_celis.gui.tabs.train.train_options import TrainOptions, checkpoint_of
 from napari_celis.pipeline.checks import check_volumes
 
 LOG_LINES = 2000
 CLOSING = (
     "A training is running. Close the window and stop it? Its checkpoint stays, so that it can be resumed."
 )
-UNFINISHED = "There is an unfinished training of this model file. Throw it away and begin anew?"
+UNFINISHED = "There is an unfinished training of this model file. Delete it and start again?"
 
 
 class TrainTab(QWidget):
@@ -45,7 +45,7 @@ class TrainTab(QWidget):
         self._job: Job | None = None
         self._options: TrainOptions | None = None
         self._may_end = self._has_ended = False
-        self.training = Training(self)
+        self.process = CelisProcess(self)
         self.data = wrapped()
         self.form = TrainForm()
         self._make_run()
@@ -56,7 +56,7 @@ class TrainTab(QWidget):
     @property
     def is_busy(self) -> bool:
         """Whether a training runs or its volumes are being written."""
-        return self._job is not None or self.training.is_running
+        return self._job is not None or self.process.is_running
 
     # What the tab looks like.
 
@@ -85,12 +85,12 @@ class TrainTab(QWidget):
         layout.addWidget(self.command)
 
     def _connect(self) -> None:
-        workspace, process = self._workspace, self.training.process
+        workspace, process = self._workspace, self.process
         workspace.data.changed.connect(self.refresh)
         workspace.closing.connect(self._end)
         self.form.changed.connect(self.refresh)
         self.progress.cancelled.connect(self._on_cancel)
-        self.training.recorded.connect(self._on_record)
+        process.recorded.connect(self._on_record)
         process.said.connect(self.log.appendPlainText)
         process.finished.connect(self._on_finished)
         process.stopped.connect(self._on_stopped)
@@ -103,16 +103,15 @@ class TrainTab(QWidget):
     def refresh(self) -> None:
         """Show what is chosen, and what can be done with it."""
         workspace = self._workspace
-        names = {"image": workspace.data.image_layer, "truth": workspace.data.truth_layer}
-        missing = [role for role, layer in names.items() if layer is None]
+        layers = {"image": workspace.data.image_layer, "truth": workspace.data.truth_layer}
+        names = {role: layer.name for role, layer in layers.items() if layer is not None}
+        missing = [role for role in layers if role not in names]
         if missing:
             self.data.setText(
                 f"Choose {' and '.join(f'the {role}' for role in missing)} on the tab Data first."
             )
         else:
-            self.data.setText(
-                "\n".join(f"{role.capitalize()}: {layer.name}" for role, layer in names.items())
-            )
+            self.data.setText("\n".join(f"{role.capitalize()}: {name}" for role, name in names.items()))
         has_supervoxels = workspace.data.supervoxels_layer is not None
         self.form.enabled = not self.is_busy
         self.form.use_supervoxels.enabled = has_supervoxels and not self.is_busy
@@ -131,7 +130,7 @@ class TrainTab(QWidget):
         )
         image = source_of(workspace.data.image_layer, "IMAGE")
         truth = source_of(workspace.data.truth_layer, "TRUTH")
-        return celis_command(self.form.options(image, truth, supervoxels, is_resumed=False).arguments())
+        return celis_command(self.form.train_options(image, truth, supervoxels, is_resumed=False).arguments())
 
     # What the user does.
 
@@ -175,41 +174,40 @@ class TrainTab(QWidget):
         """Ask before anything that was trained is lost."""
         path = self.form.path()
         if checkpoint_of(path).exists():
-            return self._ask("Begin anew", UNFINISHED)
-        return not path.exists() or self._ask("Replace the model", f"{path} exists. Replace it at the end?")
-
-    def _ask(self, title: str, question: str) -> bool:
-        yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
-        return QMessageBox.question(self, title, question, yes | no, no) == yes
+            return is_confirmed(self, "Start again", UNFINISHED)
+        question = f"{path} exists. Replace it at the end?"
+        return not path.exists() or is_confirmed(self, "Replace the model", question)
 
     def _launch(self, targets: dict[str, str], *, is_resumed: bool) -> None:
         """Start the process on volumes that lie in files now."""
-        self._options = self.form.options(
+        self._options = self.form.train_options(
             targets["image"], targets["truth"], targets.get("supervoxels"), is_resumed=is_resumed
         )
         self.progress.show_progress(Progress("starting the training process"))
-        self.training.start(self._options)
+        self.process.start(self._options.arguments())
 
     def _on_cancel(self) -> None:
         if self._job is not None:
             self._job.cancel()
-        if self.training.is_running:
-            self.training.process.stop()
+        if self.process.is_running:
+            self.process.stop()
             self.progress.show_progress(Progress("stopping"))
 
     # What the training tells.
 
     def _on_record(self, record: Record) -> None:
         self.curves.add(record)
-        if self.training.is_running and not self.training.process.is_stopping:
+        if self.process.is_running and not self.process.is_stopping:
             self.progress.show_progress(Progress(f"{record.stage}, {record.done:.0%}", record.done))
 
     def _on_finished(self) -> None:
+        if self._options is None:
+            return
         self.log.appendPlainText("Finished; the new model is selected.")
         self._workspace.preparation.load_model(self._options.output)
 
     def _on_stopped(self) -> None:
-        has_checkpoint = checkpoint_of(self._options.output).exists()
+        has_checkpoint = self._options is not None and checkpoint_of(self._options.output).exists()
         kept = "Press Resume to go on." if has_checkpoint else "There was no checkpoint yet."
         self.log.appendPlainText(f"Stopped. {kept}")
 
@@ -225,7 +223,7 @@ class TrainTab(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         """Ask before the window closes on a training; end it once the window has really gone."""
         if event.type() == QEvent.Type.Close:
-            self._may_end = not self.is_busy or self._ask("Training is running", CLOSING)
+            self._may_end = not self.is_busy or is_confirmed(self, "Training is running", CLOSING)
             if not self._may_end:
                 event.ignore()
                 return True
@@ -242,7 +240,7 @@ class TrainTab(QWidget):
         if self._job is not None:
             self._job.close()
             self._job = None
-        self.training.close()
+        self.process.close()
         self.curves.close_plots()
         self._folder.cleanup()
 
