@@ -47,6 +47,8 @@ def test_everything_comes_back(path):
             assert session.segments() == [note]
             assert session.questions() == [question]
             assert session.problems() == []
+        # At rest a session is one file, also after it was read.
+        assert sorted(one.name for one in path.parent.iterdir()) == ["work.celis"]
 
 
 def test_more_events_than_are_read_at_a_time(path, monkeypatch):
@@ -80,6 +82,16 @@ def test_the_second_opener_is_told_and_may_read(path):
                 second.append([a_record(5)])
     with Session.open(path) as again:
         assert again.n_events == 4
+
+
+def test_a_reader_follows_a_writer_that_comes_and_goes(path):
+    Session.create(path, a_head()).close()
+    with Session.open(path, read_only=True) as reader:
+        for n_events in (1, 2):
+            with Session.open(path) as writer:
+                writer.append([a_record(n_events)])
+                assert len(list(reader.events())) == n_events
+            assert len(list(reader.events())) == n_events
 
 
 HOLDING = """

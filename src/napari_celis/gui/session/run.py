@@ -11,6 +11,7 @@ from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.session.data_selection import DataOrigin
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.snapshot import Snapshot
+from napari_celis.gui.session.session_recorder import SessionRecorder
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import PolicyName
@@ -42,8 +43,10 @@ class Run(QObject):
         """How the engine orders merges; another policy may be chosen already."""
         self.origin: DataOrigin | None = None
         """The data that the engine was made of."""
-        self.decisions_path: Path | None = None
-        """Where the decisions are kept."""
+        self.session_path: Path | None = None
+        """The session that the engine goes on with, or that begins with its first decision."""
+        self.recorder: SessionRecorder | None = None
+        """Keeps its decisions; None where nobody does: without an engine, or in a second window."""
 
     @property
     def snapshot(self) -> Snapshot | None:

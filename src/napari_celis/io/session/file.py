@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -168,6 +168,11 @@ class Session:
         with self._mutex:
             if not self._is_closed:
                 self._is_closed = True
+                if not self.is_read_only:
+                    # At rest a session is one file, which can be read without making others beside it.
+                    with suppress(sqlite3.Error):
+                        self._connection.execute("PRAGMA busy_timeout = 0")
+                        self._connection.execute("PRAGMA journal_mode = DELETE")
                 self._connection.close()
                 self._locks.close()
 
