@@ -80,7 +80,7 @@ def test_a_decision_leaves_the_preview_of_an_earlier_state(qtbot, workspace):
     workspace.decisions.next_uncertain()
     assert workspace.preview.step is None
     assert timeline.slider.value() == 3
-    assert timeline.place.text() == "3 decisions"
+    assert timeline.step_text.text() == "3 decisions"
 
 
 def test_all_layers_may_go_while_a_decision_is_shown(qtbot, workspace):
@@ -93,13 +93,6 @@ def test_all_layers_may_go_while_a_decision_is_shown(qtbot, workspace):
     workspace.decisions.inspect(1)
     qtbot.wait(50)
     assert list(viewer.layers) == []
-
-
-def test_the_segmentation_comes_back_where_it_was_when_nothing_else_is_left(workspace):
-    workspace.viewer.layers.clear()
-    Canvas.of(workspace).segmentation.show()
-    assert Canvas.of(workspace).segmentation.layer in workspace.viewer.layers
-    assert tuple(Canvas.of(workspace).segmentation.layer.scale) == (2, 1, 1)
 
 
 def test_what_follows_a_decision_waits_for_that_very_command(qtbot, workspace):

@@ -227,48 +227,6 @@ def test_layers_removed_or_edited_in_mid_run_stop_nothing(qtbot, workspace):
     assert Canvas.of(workspace).segmentation.layer in layers
 
 
-def test_preview_of_an_earlier_step_does_not_follow_the_run(qtbot, workspace):
-    engine = prepared(qtbot, workspace)
-    engine.step(4)
-    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 4)
-    live = Canvas.of(workspace).segmentation.layer.data
-    workspace.preview.show(1)
-    qtbot.waitUntil(lambda: len(np.unique(live.lut[1:])) == 47)
-    engine.step()
-    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 5)
-    assert len(np.unique(live.lut[1:])) == 47
-    workspace.preview.show(None)
-    np.testing.assert_array_equal(live.lut, engine.snapshot.segment_ids)
-
-
-@pytest.mark.parametrize("scale", [(1, 1, 1), (4, 1, 1), (40, 4, 4)])
-def test_flying_ends_at_the_voxel(workspace, scale):
-    viewer = workspace.viewer
-    viewer.add_labels(np.ones(SHAPE, np.uint8), name="supervoxels", scale=scale, translate=(7, 0, 0))
-    viewer.scene.camera.zoom = 1000
-    Canvas.of(workspace).camera.fly_to((3, 15, 5))
-    assert viewer.dims.point[0] == pytest.approx(7 + 3 * scale[0])
-    assert viewer.scene.camera.center[1:] == pytest.approx((15 * scale[1], 5 * scale[2]))
-    viewer.dims.ndisplay = 3
-    Canvas.of(workspace).camera.fly_to((3, 15, 5))
-    assert viewer.scene.camera.center == pytest.approx((7 + 3 * scale[0], 15 * scale[1], 5 * scale[2]))
-
-
-def test_flying_to_an_edge_leaves_a_quarter_of_the_view_blank_at_most(workspace):
-    viewer = workspace.viewer
-    viewer.add_labels(np.ones((4, 200, 100), np.uint8), name="supervoxels")
-    viewer.canvas.size = (200, 300)
-    camera = viewer.scene.camera
-    camera.zoom = 1
-    Canvas.of(workspace).camera.fly_to((2, 0, 0))
-    assert camera.center[1:] == pytest.approx((50, 49.5))
-    Canvas.of(workspace).camera.fly_to((2, 199, 30))
-    assert camera.center[1:] == pytest.approx((149, 49.5))
-    camera.zoom = 10
-    Canvas.of(workspace).camera.fly_to((2, 0, 50))
-    assert camera.center[1:] == pytest.approx((5, 50))
-
-
 def test_selection_keeps_two_and_tells_once(qtbot, workspace):
     told = []
     workspace.selection.changed.connect(lambda: told.append(workspace.selection.supervoxels))

@@ -1,4 +1,5 @@
-"""What happens in the canvas of a viewer: picking, keys, highlights, surfaces, the camera.
+"""What is drawn and clicked in the canvas of one viewer.
 
-May import `session`, `layers` and `qt`.
+`canvas.Canvas` has an object for each: the segmentation view, highlights and surfaces, the picker that turns
+a click into a selection, the keys, the camera. May import `session`, `layers` and `qt`.
 """

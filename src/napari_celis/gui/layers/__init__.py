@@ -1,4 +1,4 @@
-"""Volumes as napari layers, and back.
+"""Volumes as napari layers, and back; nothing else turns one into the other.
 
 Imports nothing else in `gui`.
 """

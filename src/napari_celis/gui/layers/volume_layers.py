@@ -205,7 +205,7 @@ def labels_layer_like(labels: np.ndarray, like: Layer, name: str) -> Labels:
 
 
 def labels_layer_at(volume: Volume) -> Labels:
-    """Make a labels layer where no other layer shows the place."""
+    """Make a labels layer where the volume says."""
     data, settings, _ = volume_to_layer(volume, "labels")
     return Labels(data, opacity=0.3, **settings)
 
@@ -243,7 +243,7 @@ def redraw(layer: Layer, layers: LayerList) -> None:
 
 
 def placement_of(layer: Layer) -> dict[str, Any]:
-    """Collect what places a layer in the world, the way layer-data tuples do."""
+    """Collect scale, position and units of a layer, the way layer-data tuples do."""
     return {
         "scale": layer.scale,
         "translate": layer.translate,

@@ -211,14 +211,14 @@ class Figures(QWidget):
         grid.setVerticalSpacing(2)
         self._values: dict[str, QLabel] = {}
         for index, (name, tip) in enumerate(tips.items()):
-            place = divmod(index, columns)
+            line, column = divmod(index, columns)
             label, value = QLabel(name), QLabel("–")
             value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             for widget in (label, value):
                 widget.setToolTip(tip)
-            grid.addWidget(label, place[0], 2 * place[1])
-            grid.addWidget(value, place[0], 2 * place[1] + 1)
+            grid.addWidget(label, line, 2 * column)
+            grid.addWidget(value, line, 2 * column + 1)
             self._values[name] = value
         for column in range(columns):
             grid.setColumnStretch(2 * column + 1, 1)

@@ -21,6 +21,7 @@ from napari_celis.gui.layers.volume_layers import (
     layer_to_volume,
     source_of,
 )
+from napari_celis.gui.session.computed_data import ComputedData
 from napari_celis.gui.session.messages import MessageLine
 from napari_celis.io.affinities import AffinityVolume
 from napari_celis.pipeline.checks import IncompleteError, check
@@ -107,8 +108,7 @@ class DataSelection(QObject):
         self.n_edits = 0
         """How often a chosen layer was edited; another number means that what was read is out of date."""
         self._layers: dict[Role, Layer | None] = dict.fromkeys(LAYER_ROLES)
-        self._known_affinities: tuple[tuple[Any, ...], np.ndarray] | None = None
-        self._counted: tuple[Any, Atoms] | None = None
+        self._computed = ComputedData()
         viewer.layers.events.inserted.connect(self._on_inserted)
         viewer.layers.events.removed.connect(self._on_removed)
 
@@ -192,7 +192,7 @@ class DataSelection(QObject):
 
     def use_affinities(self, affinities: np.ndarray) -> None:
         """Use affinities of the chosen image, float32 (3, Z, Y, X), instead of computing them."""
-        self._known_affinities = (_origin_of(self.choice()), affinities)
+        self._computed.keep_affinities(self.choice(), affinities)
 
     def use_affinities_file(self, affinities: AffinityVolume | None) -> None:
         """Use affinities of another network from a file; None computes them from the image again."""
@@ -234,10 +234,7 @@ class DataSelection(QObject):
             any_voxel_size=self.any_voxel_size,
             atoms=self.counted(supervoxels),
         )
-        known = self._known_affinities
-        if known is not None and _are_same(known[0], _origin_of(choice)):
-            return replace(choice, known_affinities=known[1])
-        return choice
+        return replace(choice, known_affinities=self._computed.affinities_of(choice))
 
     def sources(self) -> Sources:
         """Tell where everything lies that is chosen; nothing for what lies in no file."""
@@ -252,9 +249,7 @@ class DataSelection(QObject):
         """Return the supervoxels of the chosen layer if they were counted already."""
         if volume is None and self.supervoxels_layer is not None:
             volume = self._volume("supervoxels")
-        if volume is None or self._counted is None or self._counted[0] is not volume.data:
-            return None
-        return self._counted[1]
+        return None if volume is None else self._computed.atoms_of(volume)
 
     def check(self) -> bool:
         """Say what keeps the chosen data from being used; True if nothing does."""
@@ -282,12 +277,12 @@ class DataSelection(QObject):
         atoms : Atoms
             What was found in it.
         """
-        self._counted = (volume.data, atoms)
+        self._computed.keep_atoms(volume.data, atoms)
         self.changed.emit()
 
     def forget_counts(self) -> None:
         """Count the supervoxels again when they are needed: the layer was edited."""
-        self._counted = None
+        self._computed.forget_atoms()
 
     def remember(self, choice: Choice, inputs: Inputs) -> None:
         """Keep what need not be computed again, and show supervoxels that were made.
@@ -299,15 +294,15 @@ class DataSelection(QObject):
         inputs : Inputs
             What was computed.
         """
-        self._known_affinities = (_origin_of(choice), inputs.affinities)
+        self._computed.keep_affinities(choice, inputs.affinities)
         if inputs.made_labels is not None:
             layer = self._made_layer(choice, inputs.made_labels)
-            self._counted = (layer.data, inputs.atoms)
+            self._computed.keep_atoms(layer.data, inputs.atoms)
             self._layers["supervoxels"] = None
             self._viewer.add_layer(layer)
             self.choose("supervoxels", layer)
         elif choice.supervoxels is not None:
-            self._counted = (choice.supervoxels.data, inputs.atoms)
+            self._computed.keep_atoms(choice.supervoxels.data, inputs.atoms)
         self.changed.emit()
 
     def _loading_text(self) -> str:
@@ -396,15 +391,3 @@ class DataSelection(QObject):
 
     def _roles_of(self, layer: Layer) -> list[Role]:
         return [role for role, chosen in self._layers.items() if chosen is layer]
-
-
-def _origin_of(choice: Choice) -> tuple[Any, ...]:
-    """Name what affinities depend on: those of another network, or image and model."""
-    if choice.affinities is not None:
-        return (choice.affinities.data,)
-    return (None if choice.image is None else choice.image.data, choice.model)
-
-
-def _are_same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Compare by identity: arrays have no other quick way."""
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -186,14 +186,14 @@ def test_timeline_shows_any_step_and_goes_back(qtbot, ready):
     expected = []
     ready.workspace.run.engine.ask(lambda agglomerator: agglomerator.segment_ids(4), expected.append)
     qtbot.waitUntil(lambda: bool(expected) and np.array_equal(live.lut, expected[0]))
-    assert timeline.place.text() == "preview of 4 of 10"
+    assert timeline.step_text.text() == "preview of 4 of 10"
     timeline.latest.click()
     np.testing.assert_array_equal(live.lut, ready.workspace.run.engine.snapshot.segment_ids)
     assert not timeline.go_back.isEnabled()
     timeline.slider.setValue(3)
     timeline.go_back.click()
     wait_for_steps(qtbot, ready, 3)
-    assert timeline.place.text() == "3 decisions"
+    assert timeline.step_text.text() == "3 decisions"
     np.testing.assert_array_equal(live.lut, ready.workspace.run.engine.snapshot.segment_ids)
     assert ready.workspace.run.engine.snapshot.n_undone == 7
 

@@ -75,9 +75,7 @@ class EngineThread:
         """Queue a command."""
         with self._condition:
             if isinstance(command, do.Ask) and command.key is not None:
-                self._commands = deque(
-                    other for other in self._commands if getattr(other, "key", None) != command.key
-                )
+                self._commands = deque(other for other in self._commands if not _has_key(other, command.key))
             self._commands.append(command)
             self._condition.notify_all()
 
@@ -259,3 +257,7 @@ class EngineThread:
     def _fail(self, command: do.Command | None, error: Exception) -> None:
         logger.info("a command of the engine failed", exc_info=error)
         self._tell(CommandFailed(command, sentence_of(error)))
+
+
+def _has_key(command: do.Command, key: str) -> bool:
+    return isinstance(command, do.Ask) and command.key == key

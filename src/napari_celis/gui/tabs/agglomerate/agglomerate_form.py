@@ -1,4 +1,4 @@
-"""The widgets of the tab Agglomerate and their places; what they do is in `agglomerate_tab`."""
+"""The widgets of the tab Agglomerate and their layout; what they do is in `agglomerate_tab`."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class AgglomerateForm(QWidget):
     def _control_grid(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setSpacing(4)
-        places = (
+        cells = (
             (self.run, 0, 0, 1, 4),
             (self.to_threshold, 0, 4, 1, 2),
             (self.step, 1, 0, 1, 2),
@@ -144,8 +144,8 @@ class AgglomerateForm(QWidget):
         )
         for column in range(6):
             grid.setColumnStretch(column, 1)
-        for widget, *place in places:
-            grid.addWidget(widget, *place)
+        for widget, *cell in cells:
+            grid.addWidget(widget, *cell)
         return grid
 
 

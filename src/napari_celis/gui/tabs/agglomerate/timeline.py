@@ -22,7 +22,7 @@ class Timeline(QWidget):
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setToolTip("Look at the segmentation as it was after an earlier decision.")
         self.slider.valueChanged.connect(self._on_moved)
-        self.place = QLabel()
+        self.step_text = QLabel()
         self.go_back = button(
             "Go back to here",
             self._on_go_back,
@@ -31,7 +31,7 @@ class Timeline(QWidget):
         self.latest = button("Show latest", self._on_latest, "Leave the preview.")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(row(heading("Timeline"), self.place, stretch=(1, 0)))
+        layout.addLayout(row(heading("Timeline"), self.step_text, stretch=(1, 0)))
         layout.addWidget(self.slider)
         layout.addLayout(row(self.go_back, self.latest, stretch=(1, 1)))
         workspace.run.changed.connect(self._on_run_changed)
@@ -82,7 +82,7 @@ class Timeline(QWidget):
         """Say which step is shown, and offer what can be done."""
         preview, last = self._workspace.preview.step, self.slider.maximum()
         is_preview = preview is not None
-        self.place.setText(f"preview of {preview:,} of {last:,}" if is_preview else f"{last:,} decisions")
+        self.step_text.setText(f"preview of {preview:,} of {last:,}" if is_preview else f"{last:,} decisions")
         self.slider.setEnabled(last > 0)
         self.go_back.setEnabled(is_preview)
         self.latest.setEnabled(is_preview)

@@ -205,7 +205,7 @@ class HistoryTab(QWidget):
             self._timer.start()
 
     def _on_selected(self) -> None:
-        """Show the segmentation as it was after the decision, at the place it is about."""
+        """Show the segmentation as it was after the decision, at its contact."""
         step = self.selected_step()
         if step is not None:
             self.workspace.preview.show(step.index + 1)

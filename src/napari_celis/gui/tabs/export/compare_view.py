@@ -225,7 +225,7 @@ class CompareView(QWidget):
         except CelisError as error:
             self._workspace.messages.say(str(error))
         else:
-            # Once the new rows have their place.
+            # Once the new rows are laid out.
             QTimer.singleShot(0, self._scroll_to_results)
 
     def _scroll_to_results(self) -> None:

@@ -88,10 +88,10 @@ def write_neuroglancer(
     """
     linked = []
     with _removed_on_failure() as written:
-        for place, part in enumerate(parts):
+        for index, part in enumerate(parts):
             folder = folder_beside(link, part.name)
             is_new = not folder.exists()
-            _write(part, folder, report, f"writing {folder.name}", place / len(parts), 1 / len(parts))
+            _write(part, folder, report, f"writing {folder.name}", index / len(parts), 1 / len(parts))
             if is_new:
                 written.append(folder)
             segments = selected if part.kind == "labels" else ()
@@ -127,8 +127,8 @@ def write_surfaces(
     no_contacts = np.empty((0, 3))
     geometry = RunGeometry(no_contacts, *supervoxel_boxes(supervoxels))
     meshes = {}
-    for place, segment in enumerate(segments):
-        report(f"surface of segment {segment}", place / len(segments))
+    for index, segment in enumerate(segments):
+        report(f"surface of segment {segment}", index / len(segments))
         members = np.flatnonzero(segment_ids == np.uint64(segment))
         meshes[f"segment_{segment}"] = segment_mesh(
             supervoxels.dense,

@@ -1,4 +1,4 @@
-"""The widgets of the tab "Shape" and their places; what they do is in `shape_tab`."""
+"""The widgets of the tab "Shape" and their layout; what they do is in `shape_tab`."""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ def _draw(plot: ThemedPlot, curves: dict[str, Any], first: int) -> list[str]:
     drawn = list(curves.values())
     plot.fit([at for minutes, _ in drawn for at in minutes], [value for _, ys in drawn for value in ys])
     words = []
-    for place, (name, (minutes, values)) in enumerate(curves.items(), start=first):
-        colour = COLOURS[place % len(COLOURS)]
+    for index, (name, (minutes, values)) in enumerate(curves.items(), start=first):
+        colour = COLOURS[index % len(COLOURS)]
         # A single value would be a line of no length.
         symbol = {"symbol": "o", "symbolSize": 5} if len(values) < 2 else {}
         item = pg.PlotDataItem(minutes, values, **symbol)
