@@ -93,6 +93,21 @@ def test_wrong_usage_is_told(celis, session, data, arguments, code, words):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["IMAGE", "--session", "OLD"], 2, "names its volumes"),
+        (["--relocate", "image=x"], 2, "--relocate"),
+        (["--session", "missing.celis"], 1, "There is no session"),
+        (["--session", "IMAGE"], 1, "There is no session"),
+    ],
+)
+def test_wrong_usage_of_view_is_told_before_a_window_opens(celis, session, data, arguments, code, words):
+    names = {"OLD": str(session), "IMAGE": data.volumes["image"]}
+    found, out, err = celis("view", *(names.get(one, one) for one in arguments))
+    assert (found, words in out + err) == (code, True), out + err
+
+
 def test_a_session_is_no_output(celis, session, given):
     for arguments in (
         [

@@ -17,9 +17,10 @@ from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.session.records import SessionError
 from napari_celis.models import apply
 from napari_celis.models.model_file import load_model, save_model
+from napari_celis.pipeline.kept_preparation import keep_scores
 from napari_celis.pipeline.replay import prepare_replay, replay
 from napari_celis.pipeline.session_data import ChangedDataError
-from napari_celis.pipeline.sessions import go_on, is_equal, keep_scores, take_over_json_lines
+from napari_celis.pipeline.sessions import go_on, is_equal, take_over_json_lines
 from pipeline.session_run import FIRST, assert_same, begin, work, write_data
 
 

@@ -85,7 +85,8 @@ def edit(folder: Path, rng: np.random.Generator) -> None:
 
 def _work_on_session(folder: Path, decide: Callable[[Agglomerator], None], rng: np.random.Generator) -> None:
     """Go on with the session, and tell every event once it is written."""
-    from napari_celis.pipeline.sessions import go_on, keep_scores
+    from napari_celis.pipeline.kept_preparation import keep_scores
+    from napari_celis.pipeline.sessions import go_on
 
     with Session.open(folder / SESSION) as session:
         opened = go_on(session, say=lambda sentence: tell(folder, remark=sentence))

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from napari_celis.bench.agglomeration import BenchData, Figures, peak_gb
+from napari_celis.bench.agglomeration import Figures, peak_gb
 from napari_celis.bench.scale import Cells
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
@@ -32,7 +32,6 @@ Result = TypeVar("Result")
 
 
 def measure_load(
-    data: BenchData,
     also: Callable[[Agglomerator], Figures] | None = None,
     shape: tuple[int, int, int] = SHAPE,
     n_decisions: int = N_DECISIONS,
@@ -42,8 +41,6 @@ def measure_load(
 
     Parameters
     ----------
-    data : BenchData
-        Not needed; all benchmarks have it.
     also : callable, optional
         Measures what the panel asks for.
     shape : tuple of int

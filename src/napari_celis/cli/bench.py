@@ -94,6 +94,11 @@ def bench(
     require_outputs(json)
     inputs = {"--supervoxels": supervoxels, "--image": image, "--truth": truth, "--model": model}
     require_distinct({"--json": json}, inputs)
+    if only in ON_REQUEST:
+        figures = _measure_load() if only == "load" else _measure_crash()
+        _show(figures)
+        write_json(json, figures)
+        return
     from tqdm import tqdm
 
     from napari_celis.bench import agglomeration as measures
@@ -115,13 +120,11 @@ def bench(
         **dict.fromkeys(GROWTH, _measure_step_growth),
         **dict.fromkeys(("run_growth", "large_run_peak_gb"), scale.measure_run_growth),
         **dict.fromkeys(WINDOW, _measure_window),
-        "load": _measure_load,
-        "crash": _measure_crash,
     }
     volume = open_volume(supervoxels) if supervoxels else sample_volumes()["supervoxels"]
     data = measures.BenchData(volume.name, read_labels(volume), steps)
     wanted = [only] if only else list(GOALS)
-    figures: dict[str, float] = {}
+    figures = {}
     for measure in tqdm(
         list(dict.fromkeys(measure_of[key] for key in wanted if key in measure_of)), unit="benchmark"
     ):
@@ -130,9 +133,7 @@ def bench(
         figures |= _measure_peers(_peer_data(data.supervoxels, supervoxels, image, truth, model))
     shape = " × ".join(str(size) for size in data.supervoxels.shape)
     typer.echo(f"Measured on {data.name}, {shape} voxels, {steps} steps.")
-    for key, value in figures.items():
-        sign, goal = GOALS.get(key, ("", None))
-        typer.echo(f"{key:<28}{value:>12.4g}" + (f"   goal {sign} {goal:g}" if goal is not None else ""))
+    _show(figures)
     write_json(json, {**figures, "data": data.name, "shape": list(data.supervoxels.shape), "steps": steps})
 
 
@@ -144,15 +145,22 @@ def _measure_step_growth(data: BenchData) -> dict[str, float]:
     return measure_step_growth(data, measure_snapshots)
 
 
-def _measure_load(data: BenchData) -> dict[str, float]:
+def _show(figures: dict[str, float]) -> None:
+    """Print one figure per line, with its goal."""
+    for key, value in figures.items():
+        sign, goal = GOALS.get(key, ("", None))
+        typer.echo(f"{key:<28}{value:>12.4g}" + (f"   goal {sign} {goal:g}" if goal is not None else ""))
+
+
+def _measure_load() -> dict[str, float]:
     """Measure a session with very many decisions, and what the panel asks for then."""
     from napari_celis.bench.load import measure_load
     from napari_celis.gui.plugin.responsiveness import measure_snapshots
 
-    return measure_load(data, measure_snapshots)
+    return measure_load(measure_snapshots)
 
 
-def _measure_crash(data: BenchData) -> dict[str, float]:
+def _measure_crash() -> dict[str, float]:
     """Kill programs at random moments, and count what is lost."""
     from napari_celis.bench.crash import measure_crash
 

@@ -133,10 +133,11 @@ def merge(
     from napari_celis.cli.progress import stage_bars
     from napari_celis.io.session.file import Session
     from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
+    from napari_celis.pipeline.kept_preparation import with_preparation
     from napari_celis.pipeline.recipe import read_atoms
     from napari_celis.pipeline.session_data import open_data
     from napari_celis.pipeline.session_merge import plan_merge, require_same_data
-    from napari_celis.pipeline.sessions import join_into, with_preparation
+    from napari_celis.pipeline.sessions import join_into
 
     require_outputs(json, output)
     require_distinct({"--output": output, "--json": json, "A": first, "B": second}, {})

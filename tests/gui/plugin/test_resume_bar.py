@@ -107,6 +107,31 @@ def test_a_new_window_goes_on_with_exactly_what_stood(qtbot):
     workspace.dispose()
 
 
+def test_skipped_decisions_stay_at_the_end_of_the_queue(qtbot):
+    be_patient(qtbot)
+    workspace, _ = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    decisions = workspace.decisions
+    decisions.next_uncertain()
+    skipped = decisions.pair.action
+    decisions.skip()
+    assert decisions.queue.order()[-1] == skipped
+    engine.merge(FIRST + 1, FIRST + 2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    decisions.next_uncertain()
+    decisions.skip()
+    both = list(decisions.queue.skipped)
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    offer.go.click()
+    qtbot.waitUntil(lambda: workspace.run.engine is not None)
+    assert sorted(workspace.decisions.queue.skipped) == sorted(both)
+    assert skipped in both
+    workspace.dispose()
+
+
 def test_a_second_window_is_told_and_reads_only(qtbot):
     be_patient(qtbot)
     first, _ = open_window(qtbot)

@@ -153,3 +153,27 @@ def test_saving_under_another_name(tmp_path):
     recorder.close()
     assert len(decisions(tmp_path / "a.celis")) == 1
     assert len(decisions(tmp_path / "b.celis")) == 3
+
+
+def test_what_cannot_be_written_here_can_be_saved_elsewhere(tmp_path, monkeypatch):
+    agglomerator = small_agglomerator()
+    (tmp_path / "in the way").write_text("no folder")
+    recorder = recorder_of(tmp_path / "in the way" / "a.celis")
+    agglomerator.journal.listener = recorder.hear
+    agglomerator.step(0.0)
+    with pytest.raises(SessionError):
+        recorder.flush()
+    with pytest.raises(SessionError):
+        recorder.save_as(tmp_path / "in the way" / "b.celis")
+    recorder.save_as(tmp_path / "c.celis")
+    assert len(decisions(tmp_path / "c.celis")) == 1
+    # The same with a file that was begun, whose disk is full now.
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "append", lambda own, records: (_ for _ in ()).throw(SessionError("full")))
+        agglomerator.step(0.0)
+        with pytest.raises(SessionError):
+            recorder.flush()
+    recorder.save_as(tmp_path / "d.celis")
+    assert len(decisions(tmp_path / "c.celis")) == 1
+    assert len(decisions(tmp_path / "d.celis")) == 2
+    recorder.close()

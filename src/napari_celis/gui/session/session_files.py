@@ -19,8 +19,8 @@ from napari_celis.gui.session.session_store import note_recent, preparation_of, 
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.session.file import SUFFIX, Session
 from napari_celis.pipeline.choice import Choice
+from napari_celis.pipeline.kept_preparation import with_preparation
 from napari_celis.pipeline.session_data import MissingDataError, Sources, open_data
-from napari_celis.pipeline.sessions import with_preparation
 from napari_celis.pipeline.stages import Report
 
 

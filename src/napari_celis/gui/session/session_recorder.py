@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 
 from napari_celis.core.journal import Event
 from napari_celis.gui.session.session_store import note_recent, sessions_folder
 from napari_celis.io.session.file import Session
-from napari_celis.io.session.records import SessionEvent, SessionHead
-from napari_celis.io.session.writer import SessionWriter
+from napari_celis.io.session.records import Question, SessionEvent, SessionHead
+from napari_celis.io.session.writer import SessionWriter, user_name
 from napari_celis.pipeline.session_data import Sources, moved
 
 
 class SessionRecorder:
-    """Keeps decisions in a session; all methods belong to the engine's thread.
+    """Keeps decisions in a session; all methods but `put_aside` belong to the engine's thread.
 
     Parameters
     ----------
@@ -33,7 +35,12 @@ class SessionRecorder:
         self._path, self._head, self._sources = path, head, sources
         self._writer: SessionWriter | None = None
         self._early: list[Event] = []
+        self._put_aside: list[Question] = []
+        self._lock = threading.Lock()
+        self.skipped: list[tuple[int, int]] = []
+        """Ids of supervoxels whose decisions were put aside at an earlier time."""
         if session is not None:
+            self.skipped = [(one.u_id, one.v_id) for one in session.questions()]
             self._use(session)
 
     @property
@@ -61,6 +68,19 @@ class SessionRecorder:
         if self._writer is not None:
             self._writer.flush()
 
+    def put_aside(self, u_id: int, v_id: int) -> None:
+        """Keep that a decision was skipped; before the first decision there is no file, so it waits.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the supervoxels.
+        """
+        with self._lock:
+            self._put_aside.append(Question(u_id, v_id, "skipped", "", time.time(), user_name()))
+            if self._writer is not None:
+                self._write_put_aside(self._writer.session)
+
     def begin(self) -> None:
         """Make the file now, if it is not there yet."""
         if self._writer is not None:
@@ -77,18 +97,26 @@ class SessionRecorder:
         path : Path
             A session that has this name is replaced, unless it is open somewhere.
         """
-        self.begin()
+        # What could not be written where it was may be why it should go elsewhere.
+        if self._writer is None:
+            before, self._path = self._path, path
+            try:
+                self.begin()
+            except BaseException:
+                self._path = before
+                raise
+        else:
+            old = self._writer.session
+            old.save_as(path, replace_old=True)
+            new = Session.open(path)
+            head = moved(new.head, self._sources, path)
+            if head is not None:
+                new.change_head(volumes=head.volumes, model_path=head.model_path)
+            with self._lock:
+                self._path, self._writer.session = path, new
+                old.close()
+            note_recent(path)
         self.flush()
-        assert self._writer is not None
-        old = self._writer.session
-        old.save_as(path, replace_old=True)
-        new = Session.open(path)
-        head = moved(new.head, self._sources, path)
-        if head is not None:
-            new.change_head(volumes=head.volumes, model_path=head.model_path)
-        old.close()
-        self._path = path
-        self._use(new)
 
     def events(self) -> list[SessionEvent]:
         """Read everything that is in the file."""
@@ -96,13 +124,21 @@ class SessionRecorder:
 
     def close(self) -> None:
         """Let go of the file, and let other windows have it."""
-        if self._writer is not None:
-            self._writer.session.close()
-            self._writer = None
+        with self._lock:
+            if self._writer is not None:
+                self._writer.session.close()
+                self._writer = None
 
     def _use(self, session: Session) -> None:
-        self._writer = SessionWriter(session)
-        for event in self._early:
-            self._writer(event)
-        self._early.clear()
+        with self._lock:
+            self._writer = SessionWriter(session)
+            for event in self._early:
+                self._writer(event)
+            self._early.clear()
+            self._write_put_aside(session)
         note_recent(self._path)
+
+    def _write_put_aside(self, session: Session) -> None:
+        while self._put_aside:
+            session.answer(self._put_aside[0])
+            del self._put_aside[0]

@@ -11,9 +11,10 @@ from napari_celis.gui.session.session_store import new_path, preparation_of, set
 from napari_celis.io.session.file import Session
 from napari_celis.io.session.records import SessionInUseError
 from napari_celis.pipeline.choice import Choice
+from napari_celis.pipeline.kept_preparation import keep_preparation
 from napari_celis.pipeline.recipe import Prepared, prepare
 from napari_celis.pipeline.session_data import Sources, describe, settings_of
-from napari_celis.pipeline.sessions import go_on_with, keep_preparation, take_over_json_lines
+from napari_celis.pipeline.sessions import go_on_with, take_over_json_lines
 from napari_celis.pipeline.stages import Report
 
 
