@@ -139,6 +139,7 @@ def test_saving_under_another_name(tmp_path):
     recorder = recorder_of(tmp_path / "a.celis")
     agglomerator.journal.listener = recorder.hear
     agglomerator.step(0.0)
+    recorder.flush()
     recorder.save_as(tmp_path / "b.celis")
     agglomerator.step(0.0)
     recorder.flush()
