@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -165,7 +167,7 @@ def _require_equal_runs(run, other):
 def test_nan_in_a_part_of_the_image_costs_that_block_and_is_put_right(client, tmp_path, size):
     model = save_model(make_model(size), tmp_path / "model.safetensors")
     # Another recording: its grey values are changed by what is known of the whole image.
-    image = make_image((4, 24, 80), dtype=np.float32) * 8 + 500
+    image = make_image((6, 24, 80), dtype=np.float32) * 8 + 500
     healthy = store(tmp_path / "healthy.zarr", image, size)
     wanted, _ = run_blocks(client, request_for(model, tmp_path / "wanted.zarr", image=healthy))
     damaged = image.copy()
@@ -174,7 +176,7 @@ def test_nan_in_a_part_of_the_image_costs_that_block_and_is_put_right(client, tm
     run, outcome = run_blocks(client, request_for(model, tmp_path / "out.zarr", image=path))
     [failure] = outcome.failures
     assert failure.block == "00000009"
-    assert failure.place == "z 0–3, y 12–23, x 64–79"
+    assert failure.place == "z 0–5, y 12–23, x 64–79"
     assert "NaN" in failure.error
     assert not result_of(run)[:, 12:, 64:].any()
     assert result_of(run)[:, :12].all()
@@ -355,4 +357,32 @@ def test_a_full_disk_stops_the_run_and_the_same_command_goes_on(
     run_stages(run, client)
     after = flags_of(run)
     assert {name: after[name] for name in before} == before
+    assert_array_equal(result_of(run), result_of(finished))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of its own that can be made larger; only where the system lets us."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place], capture_output=True
+    ).returncode:
+        pytest.skip("needs the right to mount a disk in memory")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
+def test_a_disk_that_is_really_full(client, finished, model_path, image_path, small_disk):
+    request = request_for(model_path, small_disk / "out.zarr", image=image_path)
+    with pytest.raises((BlockwiseError, VolumeError), match=r"disk is full|No space left"):
+        run_blocks(client, request)
+    run = BlockRun(RunStore(request.output))
+    before = flags_of(run)
+    assert before
+    assert not any(run.failures(stage) for stage in ("survey", "affinities", "foreground", "supervoxels"))
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    assert not run_stages(run, client).failures
+    assert {name: flags_of(run)[name] for name in before} == before
     assert_array_equal(result_of(run), result_of(finished))

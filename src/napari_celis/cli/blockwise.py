@@ -11,6 +11,7 @@ import typer
 from napari_celis.cli.agglomerate import PolicyOption
 from napari_celis.cli.app import app
 from napari_celis.cli.options import AnyVoxelSizeOption, JsonOption, require_outputs, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.scale.begin import Request
@@ -76,15 +77,19 @@ def blockwise(
         str, typer.Option(metavar="HOST:PORT", help="Where local workers show Dask's dashboard.")
     ] = "127.0.0.1:0",
     any_voxel_size: AnyVoxelSizeOption = False,
+    records: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Agglomerate a large volume block by block; the same command goes on after a crash."""
-    require_outputs(json)
+    require_outputs(json, records)
     if status:
         _show_status(output, json)
         return
     if model is None:
         raise typer.BadParameter("A model is needed: give --model.")
+    _require_distinct(output, json, model, image, supervoxels, affinities)
     from napari_celis.scale.begin import Request
 
     request = Request(
@@ -101,10 +106,34 @@ def blockwise(
         rechunk=rechunk,
         any_voxel_size=any_voxel_size,
     )
-    figures = _run(request, scheduler, workers, dashboard, retry_failed)
+    from napari_celis.cli.progress import recorded
+
+    with recorded(records):
+        figures = _run(request, scheduler, workers, dashboard, retry_failed)
     write_json(json, figures)
     if figures["failed"] or figures["lost"]:
         raise typer.Exit(1)
+
+
+def _require_distinct(
+    output: str,
+    json: Path | None,
+    model: Path,
+    image: str | None,
+    supervoxels: str | None,
+    affinities: str | None,
+) -> None:
+    """Refuse outputs that are inputs; what lies in object stores is refused by the run itself."""
+    from napari_celis.scale.storage import is_url
+
+    def local(target: str | None) -> str | None:
+        return None if target is None or is_url(target) else target
+
+    require_distinct(
+        {"--json": json, "--output": local(output)},
+        {"--image": local(image), "--supervoxels": local(supervoxels), "--model": model},
+        affinities={"--affinities": local(affinities)},
+    )
 
 
 def _run(

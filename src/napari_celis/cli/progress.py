@@ -31,10 +31,11 @@ def recorded(path: Path | None) -> Iterator[None]:
             _records.reset(token)
 
 
-def _record(stage: str, done: float) -> None:
+def _record(stage: str, done: float, figures: dict[str, float] | None = None) -> None:
     file = _records.get()
     if file is not None:
-        file.write(dumps({"stage": stage, "done": done}) + "\n")
+        more = {} if figures is None else {"figures": figures}
+        file.write(dumps({"stage": stage, "done": done, **more}) + "\n")
         file.flush()
 
 
@@ -82,11 +83,14 @@ def stage_bars(prefix: str = "", *, delay: float = 0.0) -> Iterator[Callable[[st
     from tqdm import tqdm
 
     shown: list[tqdm] = []
+    titles: list[str] = []
 
     def report(stage: str, share: float) -> None:
         title = prefix + stage
-        if not shown or shown[-1].desc != title:
+        # A bar that is switched off knows no title.
+        if titles[-1:] != [title]:
             finish()
+            titles.append(title)
             shown.append(
                 tqdm(desc=title, total=100, unit="%", bar_format=STAGE, delay=delay, leave=not delay)
             )
@@ -112,16 +116,27 @@ def block_bars() -> Iterator[Callable[[Progress], None]]:
     from tqdm import tqdm
 
     shown: list[tqdm] = []
+    titles: list[str] = []
 
     def show(progress: Progress) -> None:
-        if not shown or shown[-1].desc != progress.stage:
+        # A bar that is switched off knows no title.
+        if titles[-1:] != [progress.stage]:
             for one in shown:
                 one.close()
+            titles.append(progress.stage)
             shown[:] = [tqdm(desc=progress.stage, total=progress.total, unit="block")]
         left = "" if progress.seconds_left is None else f", {_duration(progress.seconds_left)} left"
         failed = f", {progress.failed} failed" if progress.failed else ""
         shown[-1].set_postfix_str(f"{progress.share:.0%} of all{left}{failed}", refresh=False)
         shown[-1].update(progress.done - shown[-1].n)
+        figures: dict[str, float] = {
+            "blocks": progress.done,
+            "total": progress.total,
+            "failed": progress.failed,
+        }
+        if progress.seconds_left is not None:
+            figures["seconds_left"] = progress.seconds_left
+        _record(progress.stage, progress.share, figures)
 
     try:
         yield show

@@ -139,7 +139,7 @@ class Agglomerator:
             return self._state.graph.n_segments
 
     def scores(self) -> np.ndarray:
-        """What orders the merges, float64 (A,); 0 where nothing would change.
+        """What greedy goes by, float64 (A,); 0 where nothing would change.
 
         Policies that judge contacts give all actions between two segments the same score.
         """
@@ -147,12 +147,12 @@ class Agglomerator:
             return self._state.scores()
 
     def lowest_scores(self) -> np.ndarray:
-        """What no score is below, float64 (A,), without evaluating any; where it is known, the score."""
+        """What no score is below, float64 (A,), evaluating none; the score itself where it is known."""
         with self._lock:
             return np.take(self._state.ranking.scores, self._state.items())
 
     def score(self, action: int) -> float:
-        """Score of one action."""
+        """What greedy goes by for one action."""
         self._require_action(action)
         with self._lock:
             return self._state.score(action)
@@ -289,15 +289,7 @@ class Agglomerator:
             return None if action < 0 else self._take(action, "greedy")
 
     def steps(self, threshold: float = 0.0, control: RunControl | None = None) -> Iterator[Step]:
-        """Take the best action again and again until none is below `threshold`, or `control` says stop.
-
-        Parameters
-        ----------
-        threshold : float
-            Score to stop at; higher scores are not taken.
-        control : RunControl, optional
-            Runs, pauses and stops the loop from another thread.
-        """
+        """Take the best action again and again until none is below `threshold`, or `control` says stop."""
         while control is None or control.wait():
             step = self.step(threshold)
             if step is None:
@@ -305,13 +297,7 @@ class Agglomerator:
             yield step
 
     def merge(self, u_id: int, v_id: int) -> Step:
-        """Take the action between two adjacent supervoxels by hand.
-
-        Parameters
-        ----------
-        u_id, v_id : int
-            Ids of two supervoxels.
-        """
+        """Take the action between two adjacent supervoxels by hand."""
         with self._lock:
             action = self._find_action(u_id, v_id)
             if self._state.taken[action]:
@@ -327,13 +313,7 @@ class Agglomerator:
             return self._take(action, "manual")
 
     def keep_apart(self, u_id: int, v_id: int) -> Step:
-        """Forbid that the segments of two supervoxels ever become one.
-
-        Parameters
-        ----------
-        u_id, v_id : int
-            Ids of two supervoxels.
-        """
+        """Forbid that the segments of two supervoxels ever become one."""
         with self._lock:
             u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
             require_two(u, v, u_id)
@@ -358,11 +338,6 @@ class Agglomerator:
 
         The segment falls apart into the two sides of that merge; later merges between supervoxels of the two
         sides go with it, all other decisions stay.
-
-        Parameters
-        ----------
-        u_id, v_id : int
-            Ids of two supervoxels.
         """
         with self._lock:
             action = self._find_action(u_id, v_id)

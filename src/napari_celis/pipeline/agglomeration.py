@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ def agglomerator_of(
     *,
     actions: ActionTable | None = None,
     policy: PolicyName | None = None,
+    merges: Iterable[tuple[int, int]] = (),
     is_lazy: bool = False,
     device: torch.device | None = None,
     progress: Callable[[float], None] | None = None,
@@ -42,6 +43,8 @@ def agglomerator_of(
         Those between the supervoxels, if they are known already.
     policy : {'energy', 'learned'}, optional
         How to order actions; the model's own policy by default.
+    merges : iterable of pairs of int
+        Ids of adjacent supervoxels to begin with as merged.
     is_lazy : bool
         Evaluate energies only where a decision can depend on them.
     device : torch.device, optional
@@ -57,6 +60,7 @@ def agglomerator_of(
         energy_of(model, affinities, device=device),
         actions=actions,
         policy=policy_of(model, policy or model.policy, supervoxels, actions, affinities),
+        merges=merges,
         is_lazy=is_lazy,
         progress=progress,
     )

@@ -42,6 +42,16 @@ class Extent(NamedTuple):
     offset_nm: Triple | None
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What is decided before a run begins, as pairs of supervoxel ids."""
+
+    merges: tuple[tuple[int, int], ...] = ()
+    """Adjacent supervoxels that are one from the beginning, in the order in which they were joined."""
+    apart: tuple[tuple[int, int], ...] = ()
+    """Supervoxels that are kept apart: the first decisions of the run, so that they can be undone."""
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """Volumes, a model and how to use it; nothing is read yet."""
@@ -67,6 +77,8 @@ class Choice:
     """Those of the same image and model, or of the same `affinities`, from an earlier time."""
     atoms: Atoms | None = None
     """Those of the same `supervoxels`, from an earlier time."""
+    decided: Decided = Decided()
+    """What the run begins with; nothing is merged by default."""
 
     @property
     def known_model(self) -> CelisModel:

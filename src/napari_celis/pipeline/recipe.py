@@ -85,9 +85,12 @@ def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) 
         inputs.affinities,
         actions=atoms.actions,
         policy=choice.known_policy,
+        merges=choice.decided.merges,
         is_lazy=choice.is_lazy,
         progress=lambda share: report(scoring, share),
     )
+    for u_id, v_id in choice.decided.apart:
+        agglomerator.keep_apart(u_id, v_id)
     return Prepared(inputs, agglomerator, overlaps, choice.known_policy, choice.stop_at)
 
 

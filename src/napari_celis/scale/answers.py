@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from napari_celis.core.errors import CorruptFileError
-from napari_celis.scale.reconcile import Answer
+from napari_celis.scale.honour import Answer, AnswerKind
 from napari_celis.scale.storage import RunStore
 
 FOLDER = "celis/answers"
+DIGITS = 6
+"""Length of the number that file names begin with: the later, the higher."""
 
 
 def add_answers(store: RunStore, answers: Sequence[Answer], who: str = "") -> str | None:
@@ -33,8 +36,9 @@ def add_answers(store: RunStore, answers: Sequence[Answer], who: str = "") -> st
     """
     if not answers:
         return None
-    taken = store.names(FOLDER)
-    name = f"{FOLDER}/{len(taken):06d}.json"
+    taken = [int(name[:DIGITS]) for name in store.names(FOLDER) if name[:DIGITS].isdecimal()]
+    # Two windows may write at the same moment: neither replaces what the other one wrote.
+    name = f"{FOLDER}/{max(taken, default=-1) + 1:0{DIGITS}d}-{uuid.uuid4().hex[:8]}.json"
     rows = [{"kind": one.kind, "u": int(one.u), "v": int(one.v)} for one in answers]
     store.write_json(name, {"who": who, "time": time.time(), "answers": rows})
     return name
@@ -48,7 +52,8 @@ def read_answers(store: RunStore) -> list[Answer]:
         for row in _rows(values, name):
             # A dictionary keeps the place of its first entry, but the newest answer counts as newest.
             found.pop((row.u, row.v), None)
-            found[row.u, row.v] = row
+            if row.kind != "withdrawn":
+                found[row.u, row.v] = row
     return list(found.values())
 
 
@@ -60,9 +65,10 @@ def _rows(values: Any, name: str) -> list[Answer]:
         raise CorruptFileError(
             f"The answers in {name} cannot be read ({error!r}). Remove the file."
         ) from error
+    known: dict[str, AnswerKind] = {kind: kind for kind in get_args(AnswerKind)}
     answers = []
     for kind, u, v in rows:
-        if kind not in ("merge", "keep-apart") or not 0 < u < 2**64 or not 0 < v < 2**64 or u == v:
+        if kind not in known or not 0 < u < 2**64 or not 0 < v < 2**64 or u == v:
             raise CorruptFileError(f"The answers in {name} hold a row that is none. Remove the file.")
-        answers.append(Answer("merge" if kind == "merge" else "keep-apart", min(u, v), max(u, v)))
+        answers.append(Answer(known[kind], min(u, v), max(u, v)))
     return answers

@@ -11,24 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.constraints import Constraints
 from napari_celis.core.contraction import Contraction
 from napari_celis.core.segment_graph import Joined, SegmentGraph, grouped
 from napari_celis.core.segments import join_all, named_by_largest
+from napari_celis.scale.honour import Answer, honour
 from napari_celis.scale.settings import Rule
-
-
-class Answer(NamedTuple):
-    """What a person decided about two supervoxels."""
-
-    kind: Literal["merge", "keep-apart"]
-    u: int
-    v: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,27 +83,21 @@ def reconcile(
     threshold : float
         Contacts below it are merged in the pass over the contracted graph.
     answers : sequence of Answer
-        By dense index; they come before everything else.
+        By dense index; they change what blocks made of the volume, and nothing else.
     """
     n, is_merged = len(sizes) - 1, pairs.is_merged(rule)
-    must = np.array([(a.u, a.v) for a in answers if a.kind == "merge"], dtype=np.int64).reshape(-1, 2)
-    apart = Constraints(tuple((min(a.u, a.v), max(a.u, a.v)) for a in answers if a.kind == "keep-apart"))
-    agreed = np.flatnonzero(is_merged)
     mean = pairs.total / np.maximum(pairs.area, 1)
-    order = agreed[np.argsort(mean[agreed], kind="stable")]
-    u, v = np.concatenate([must[:, 0], pairs.u[order]]), np.concatenate([must[:, 1], pairs.v[order]])
-    component = _join_but(n, u, v, apart)
+    component = join_all(n, pairs.u[is_merged], pairs.v[is_merged])
     is_apart = ~is_merged & (mean >= threshold) & (pairs.area > 0)
     is_doubtful = is_merged & _in_contradiction(pairs, component, is_apart)
-    if is_doubtful.any():
-        certain = order[~is_doubtful[order]]
-        u, v = np.concatenate([must[:, 0], pairs.u[certain]]), np.concatenate([must[:, 1], pairs.v[certain]])
-        component = _join_but(n, u, v, apart)
-    contracted = _Contracted.make(pairs, component, sizes, apart, pairs.is_disputed | is_doubtful)
+    is_certain = is_merged & ~is_doubtful
+    component = join_all(n, pairs.u[is_certain], pairs.v[is_certain])
+    contracted = _Contracted.make(pairs, component, sizes, pairs.is_disputed | is_doubtful)
     n_joined = contracted.join_below(threshold)
-    return Reconciled(
-        named_by_largest(contracted.segment[component], sizes), int(pairs.is_disputed.sum()), n_joined
-    )
+    segment = named_by_largest(contracted.segment[component], sizes)
+    if answers:
+        segment = named_by_largest(honour(segment, pairs.u, pairs.v, mean, answers)[0], sizes)
+    return Reconciled(segment, int(pairs.is_disputed.sum()), n_joined)
 
 
 def votes_of(u: np.ndarray, v: np.ndarray, merged: np.ndarray, score: np.ndarray, owned: np.ndarray) -> Pairs:
@@ -179,57 +164,17 @@ def _in_contradiction(pairs: Pairs, component: np.ndarray, is_apart: np.ndarray)
     return doubtful
 
 
-def _join_but(n: int, u: np.ndarray, v: np.ndarray, apart: Constraints) -> np.ndarray:
-    """Number the components under the edges u – v, best first, leaving out what must stay apart."""
-    component = join_all(n, u, v)
-    if not any(component[a] == component[b] for a, b in apart.pairs):
-        return component
-    # Only components that hold both ends of a pair are joined edge by edge.
-    bad = np.unique([component[a] for a, b in apart.pairs if component[a] == component[b]])
-    is_bad = np.isin(component[u], bad)
-    parent = list(range(n + 1))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    near = [pair for pair in apart.pairs if component[pair[0]] in bad]
-    kept = ~is_bad
-    for edge in np.flatnonzero(is_bad):
-        a, b = root(int(u[edge])), root(int(v[edge]))
-        if a == b or any({root(one), root(other)} == {a, b} for one, other in near):
-            continue
-        parent[a] = b
-        kept[edge] = True
-    return join_all(n, u[kept], v[kept])
-
-
 class _Contracted:
     """The graph of what is certain, whose disputed contacts are merged best first."""
 
     needs_segments = False
 
-    def __init__(
-        self,
-        graph: SegmentGraph,
-        total: np.ndarray,
-        n_open: np.ndarray,
-        apart: Constraints,
-    ) -> None:
+    def __init__(self, graph: SegmentGraph, total: np.ndarray, n_open: np.ndarray) -> None:
         self.graph = graph
-        self._total, self._open, self._apart = total, n_open, apart
+        self._total, self._open = total, n_open
 
     @classmethod
-    def make(
-        cls,
-        pairs: Pairs,
-        component: np.ndarray,
-        sizes: np.ndarray,
-        apart: Constraints,
-        is_open: np.ndarray,
-    ) -> _Contracted:
+    def make(cls, pairs: Pairs, component: np.ndarray, sizes: np.ndarray, is_open: np.ndarray) -> _Contracted:
         """Add up pairs between the same two components; component 0 is that of background."""
         u, v = component[pairs.u].astype(np.int64), component[pairs.v].astype(np.int64)
         low, high = np.minimum(u, v), np.maximum(u, v)
@@ -250,12 +195,10 @@ class _Contracted:
             low[first].astype(np.int32), high[first].astype(np.int32), area, np.zeros((len(first), 3)), n
         )
         voxels = np.bincount(component, weights=sizes, minlength=n + 1).astype(np.int64)
-        named = Constraints(tuple((int(component[a]), int(component[b])) for a, b in apart.pairs))
         return cls(
             SegmentGraph(actions, voxels),
             added(pairs.total).astype(float),
             added(is_open.astype(np.int64)),
-            named,
         )
 
     @property
@@ -280,9 +223,6 @@ class _Contracted:
         """Merge contacts best first, and count the merges."""
         queue, n_joined = Contraction(self), 0
         while (found := queue.pop()) is not None and found[0] < threshold:
-            a, b = self.graph.arrays.ends[found[1]]
-            if self._apart.pairs and self._apart.between(self.graph.segment, int(a), int(b)):
-                continue
             queue.join(found[1])
             n_joined += 1
         return n_joined

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from napari_celis.core.errors import CelisError
 from napari_celis.core.journal import Step
 from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.pipeline.choice import Decided
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import CelisModel
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 SUFFIX, LOCK_SUFFIX = ".jsonl", ".lock"
 UNDONE = "undo"
 """Kind of a line that takes back all decisions from its index on."""
+NOTHING_DECIDED = Decided()
 KEPT_DAYS = 30
 """Files without a decision by hand are removed after this time; greedy can make them again."""
 
@@ -146,8 +148,8 @@ class DecisionFile:
             raise
 
 
-def run_key(supervoxels: Supervoxels, model: CelisModel) -> str:
-    """Name what decisions are about: the same for the same supervoxels and the same model.
+def run_key(supervoxels: Supervoxels, model: CelisModel, decided: Decided = NOTHING_DECIDED) -> str:
+    """Name what decisions are about: the same for the same supervoxels, model and beginning.
 
     Parameters
     ----------
@@ -155,6 +157,8 @@ def run_key(supervoxels: Supervoxels, model: CelisModel) -> str:
         What is merged.
     model : CelisModel
         What gives the scores.
+    decided : Decided
+        What the run begins with.
     """
     from napari_celis.models.affinity import to_tensors
 
@@ -165,6 +169,8 @@ def run_key(supervoxels: Supervoxels, model: CelisModel) -> str:
     for tensors in (to_tensors(model.affinity)[0], *(net.state_dict() for net in model.energies)):
         for tensor in tensors.values():
             found.update(tensor.detach().cpu().contiguous().numpy())
+    if decided != NOTHING_DECIDED:
+        found.update(repr(decided).encode())
     return found.hexdigest()
 
 

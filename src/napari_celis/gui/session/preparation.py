@@ -162,7 +162,7 @@ class Preparation(QObject):
         def work(report: Report) -> tuple[Prepared, str]:
             assert model is not None
             prepared = prepare(choice, report)
-            return prepared, run_key(prepared.inputs.atoms.supervoxels, model)
+            return prepared, run_key(prepared.inputs.atoms.supervoxels, model, choice.decided)
 
         def hand_over(result: tuple[Prepared, str]) -> None:
             self._is_preparing = False

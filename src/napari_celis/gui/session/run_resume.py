@@ -57,9 +57,10 @@ class RunResume(QObject):
         if counted is None or data.model is None:
             return
         supervoxels, model, own = counted.supervoxels, data.model, run.decisions_path
+        decided = data.decided
 
         def find(report: Report) -> list[SavedRun]:
-            key = run_key(supervoxels, model)
+            key = run_key(supervoxels, model, decided)
             report("looking for earlier decisions", 0.5)
             return [run for run in saved_runs(key) if run.path != own]
 

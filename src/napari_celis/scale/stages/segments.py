@@ -9,7 +9,8 @@ import numpy as np
 from napari_celis.pipeline.stages import Report
 from napari_celis.scale.answers import read_answers
 from napari_celis.scale.grid import Block
-from napari_celis.scale.reconcile import Answer, Pairs, combine, reconcile
+from napari_celis.scale.honour import Answer
+from napari_celis.scale.reconcile import Pairs, combine, reconcile
 from napari_celis.scale.run import HOME, BlockRun
 from napari_celis.scale.stages.contacts import SIZES
 from napari_celis.scale.stages.decisions import DECIDE
