@@ -20,6 +20,7 @@ from napari_celis.gui.layers.volume_layers import (
     labels_layer_like,
     layer_to_affinities,
     layer_to_volume,
+    source_of,
 )
 from napari_celis.gui.session.computed_data import ComputedData
 from napari_celis.gui.session.messages import MessageLine
@@ -28,6 +29,7 @@ from napari_celis.io.affinities import AffinityVolume
 from napari_celis.pipeline.checks import IncompleteError, check
 from napari_celis.pipeline.choice import Atoms, Choice, Decided
 from napari_celis.pipeline.recipe import Inputs
+from napari_celis.pipeline.session_data import Sources
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import CelisModel, PolicyName
@@ -273,6 +275,15 @@ class DataSelection(QObject):
         )
         choice = self._start.apply(choice, self.supervoxels_layer)
         return replace(choice, known_affinities=self._computed.affinities_of(choice))
+
+    def sources(self) -> Sources:
+        """Tell where everything lies that is chosen; nothing for what lies in no file."""
+        places: dict[Role, str] = {
+            role: source_of(layer, "") for role, layer in self._layers.items() if layer is not None
+        }
+        if self.affinities_file is not None:
+            places["affinities"] = self.affinities_file.name
+        return Sources(places, "" if self.model_path is None else str(self.model_path))
 
     def counted(self, volume: Volume | None = None) -> Atoms | None:
         """Return the supervoxels of the chosen layer if they were counted already."""

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import RUN_KEYS, STEP_KEY
 from napari_celis.gui.qt.progress import Progress
-from napari_celis.gui.session.engine.commands import FORWARD, REPEATING, Pause, Resume
+from napari_celis.gui.session.engine.commands import FORWARD, REPEATING, Pause
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.events import RunEnd
 from napari_celis.gui.session.engine.snapshot import Snapshot
@@ -145,7 +145,7 @@ class AgglomerateTab(AgglomerateForm):
         if engine is not None:
             engine.set_speed(self.speed.value() or None)
             first = engine.snapshot
-            self.energy.start(first.energy)
+            self.energy.start(engine.tables.first_energy)
             self.scores.start(first.scores[first.available], engine.threshold)
             self._show_threshold(engine.threshold)
             self.state.setText("Ready.")
@@ -209,7 +209,7 @@ class AgglomerateTab(AgglomerateForm):
         """Say whether a run goes on."""
         if snapshot.is_running:
             self.state.setText(AGAIN if isinstance(snapshot.last_command, REPEATING) else "Running.")
-        elif isinstance(snapshot.last_command, Resume) or self.state.text() == AGAIN:
+        elif self.state.text() == AGAIN:
             self.state.setText(f"Ready: {len(snapshot.steps):,} decisions stand again.")
         elif self.state.text() == "Running." or isinstance(snapshot.last_command, Pause):
             self.state.setText("Paused.")
