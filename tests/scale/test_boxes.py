@@ -1,6 +1,7 @@
 """Boxes of a block-wise result: opened as ordinary runs, and answered in a way that the next pass honours."""
 
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -171,30 +172,47 @@ def test_running_the_command_again_without_answers_computes_nothing(request_, cl
     assert run_all(request_, client)[1].computed == {}
 
 
+def decide_at_random(agglomerator, rng, n=6):
+    """Merge, keep apart and cut pairs of chance; what is refused is left out."""
+    for _ in range(n):
+        pairs = pairs_of(agglomerator)
+        pair = list(pairs)[rng.integers(len(pairs))]
+        name = "cut" if pairs[pair] else rng.choice(["merge", "keep_apart"])
+        with suppress(CelisError):
+            getattr(agglomerator, name)(*pair)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_decided_in_boxes_holds_after_the_next_pass(request_, run, client, seed):
-    rng = np.random.default_rng(seed)
+    rng, before = np.random.default_rng(seed), segments_of(run)
     for numbers in (BOX, CORNER, (0, 12, 10, 40, 20, 60)):
         agglomerator, answers = prepared(run, numbers)
-        for _ in range(6):
-            pairs = pairs_of(agglomerator)
-            pair = list(pairs)[rng.integers(len(pairs))]
-            name = "cut" if pairs[pair] else rng.choice(["merge", "keep_apart"])
-            try:
-                getattr(agglomerator, name)(*pair)
-            except CelisError:
-                continue
-        wanted, standing = pairs_of(agglomerator), answers.standing(agglomerator)
+        decide_at_random(agglomerator, rng)
+        standing = answers.standing(agglomerator)
         decide(agglomerator, answers)
         run_all(request_, client)
-        segments = segments_of(run)
+        after = segments_of(run)
         for pair, kind in standing.items():
-            assert (segments[pair[0]] == segments[pair[1]]) == (kind == "merge"), (pair, kind)
-        # Sides that were cut stay as they were seen; elsewhere in the box nothing changes.
-        again, _ = prepared(run, numbers)
-        differing = [pair for pair, is_one in pairs_of(again).items() if is_one != wanted[pair]]
-        again.close()
-        assert differing == []
+            assert (after[pair[0]] == after[pair[1]]) == (kind == "merge"), (pair, kind)
+        # What nobody answered about stays as the blocks made it.
+        changed = {before[end] for one in read_answers(run.store) for end in (one.u, one.v)}
+        alone = {one: segment for one, segment in before.items() if segment not in changed}
+        assert {one: after[one] for one in alone} == alone
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_box_of_everything_shows_what_the_next_pass_makes(request_, run, client, seed):
+    rng = np.random.default_rng(seed)
+    everything = (0, SHAPE[0], 0, SHAPE[1], 0, SHAPE[2])
+    for _ in range(2):
+        agglomerator, answers = prepared(run, everything)
+        decide_at_random(agglomerator, rng)
+        seen = pairs_of(agglomerator)
+        decide(agglomerator, answers)
+        assert pairs_of(prepared(run, everything)[0]) == seen
+        run_all(request_, client)
+        after = segments_of(run)
+        assert {pair: after[pair[0]] == after[pair[1]] for pair in seen} == seen
 
 
 def test_what_is_undone_before_it_was_written_leaves_no_trace(run):
