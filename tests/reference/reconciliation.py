@@ -1,5 +1,7 @@
 """How the decisions of blocks are joined, pair by pair and merge by merge, on sets of supervoxels."""
 
+from reference.honour import honoured
+
 
 def tally(votes, rule):
     """By pair: whether it is merged, whether blocks disagree, faces, sum of the scores of its faces."""
@@ -23,32 +25,36 @@ def mean_of(one):
     return one[3] / max(one[2], 1)
 
 
-def joined(n, edges, apart):
-    """Join edges one by one, leaving out those that would put what is kept apart into one set."""
+def joined(n, edges):
+    """Join edges one by one."""
     sets = {i: frozenset([i]) for i in range(1, n + 1)}
     for u, v in edges:
         both = sets[u] | sets[v]
-        if sets[u] != sets[v] and not any(a in both and b in both for a, b in apart):
-            sets.update(dict.fromkeys(both, both))
+        sets.update(dict.fromkeys(both, both))
     return sets
 
 
 def reconcile(n, votes, rule, threshold, answers=()):
-    """The sets of supervoxels that are segments."""
+    """The sets of supervoxels that are segments: what the blocks make of the volume, then what people say."""
     pairs = tally(votes, rule)
-    must = [(u, v) for kind, u, v in answers if kind == "merge"]
-    apart = [(u, v) for kind, u, v in answers if kind == "keep-apart"]
-    agreed = sorted((p for p in pairs if pairs[p][0]), key=lambda p: (mean_of(pairs[p]), p))
-    sets = joined(n, must + agreed, apart)
-    # A set that holds a pair which is not merged and on the whole bad is decided anew, but for answers.
+    segments = sorted(from_blocks(n, pairs, threshold), key=min)
+    named = [0] + [next(k for k, one in enumerate(segments, 1) if i in one) for i in range(1, n + 1)]
+    touching = [(mean_of(one), *pair) for pair, one in sorted(pairs.items())]
+    return {one for one in honoured(named, touching, answers) if one != {0}}
+
+
+def from_blocks(n, pairs, threshold):
+    """The sets of supervoxels that the blocks make, whatever people say."""
+    agreed = [p for p in pairs if pairs[p][0]]
+    sets = joined(n, agreed)
+    # A set that holds a pair which is not merged and on the whole bad is decided anew.
     bad = {
         sets[u]
         for (u, v), one in pairs.items()
         if sets[u] == sets[v] and not one[0] and one[2] and mean_of(one) >= threshold
     }
-    certain = [p for p in agreed if sets[p[0]] not in bad]
     is_open = {p for p in pairs if pairs[p][1] or (pairs[p][0] and sets[p[0]] in bad)}
-    sets = joined(n, must + certain, apart)
+    sets = joined(n, [p for p in agreed if sets[p[0]] not in bad])
     while True:
         contacts = {}
         for (u, v), one in pairs.items():
@@ -62,7 +68,7 @@ def reconcile(n, votes, rule, threshold, answers=()):
         for key, (total, area, open_) in contacts.items():
             both = frozenset().union(*key)
             score = total / max(area, 1)
-            if open_ and area and score < threshold and not any(a in both and b in both for a, b in apart):
+            if open_ and area and score < threshold:
                 best = min(best or (score, both), (score, both), key=lambda one: one[0])
         if best is None:
             return set(sets.values())

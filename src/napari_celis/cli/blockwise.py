@@ -124,14 +124,21 @@ def _require_distinct(
     affinities: str | None,
 ) -> None:
     """Refuse outputs that are inputs; what lies in object stores is refused by the run itself."""
+    from napari_celis.scale.run import MODEL
     from napari_celis.scale.storage import is_url
 
     def local(target: str | None) -> str | None:
         return None if target is None or is_url(target) else target
 
+    # A run keeps a copy of its model, which nothing writes again: it may go on with that one.
+    is_own = not is_url(output) and model.absolute() == Path(output).absolute() / MODEL
     require_distinct(
         {"--json": json, "--output": local(output)},
-        {"--image": local(image), "--supervoxels": local(supervoxels), "--model": model},
+        {
+            "--image": local(image),
+            "--supervoxels": local(supervoxels),
+            "--model": None if is_own else model,
+        },
         affinities={"--affinities": local(affinities)},
     )
 

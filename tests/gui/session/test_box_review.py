@@ -151,12 +151,31 @@ def test_decisions_of_an_earlier_window_are_offered_for_the_same_box_only(worksp
     with qtbot.waitSignal(workspace.box.changed):
         resume.resume(resume.runs[0])
     qtbot.waitUntil(lambda: len(workspace.box.unwritten) == 1)
-    folder = workspace.run.decisions_path.parent
-    # Once the answer is written, the box begins with it: that is another run, with a folder of its own.
+    digest = workspace.data.decided.digest
+    # Once the answer is written, the box begins with it: that is another run, whose sessions are others.
     with qtbot.waitSignal(workspace.box.written):
         workspace.box.write()
     open_box(workspace, qtbot, result)
-    assert workspace.run.decisions_path.parent != folder
+    assert workspace.data.decided.digest != digest
+
+
+def test_earlier_answers_and_later_decisions_are_resumed_together(workspace, qtbot, result):
+    from napari_celis.gui.session.run_resume import RunResume
+
+    engine = open_box(workspace, qtbot, result)
+    first, second = pairs(engine, False)[:2]
+    carry_out(workspace, qtbot, lambda: engine.keep_apart(*first))
+    with qtbot.waitSignal(workspace.box.written):
+        workspace.box.write()
+    engine = open_box(workspace, qtbot, result)
+    carry_out(workspace, qtbot, lambda: engine.keep_apart(*second))
+    resume = RunResume(workspace)
+    open_box(workspace, qtbot, result)
+    qtbot.waitUntil(lambda: len(resume.runs) == 1)
+    resume.resume(resume.runs[0])
+    qtbot.waitUntil(lambda: workspace.box.unwritten == (Answer("keep-apart", *second),))
+    assert [step.kind for step in workspace.run.snapshot.steps] == ["keep-apart", "keep-apart"]
+    assert workspace.messages.current.text == ""
 
 
 def test_a_result_that_is_not_finished_is_refused_in_one_sentence(workspace, qtbot, result):

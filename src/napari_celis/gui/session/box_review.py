@@ -66,7 +66,7 @@ class BoxReview(QObject):
         """Answers that the result does not know yet."""
         self._answers: BoxAnswers | None = None
         self._layers: list[Layer] = []
-        run.changed.connect(self._look)
+        run.changed.connect(self._on_run)
         run.carried_out.connect(self._look)
         run.finished.connect(self._look)
 
@@ -140,6 +140,11 @@ class BoxReview(QObject):
         self.unwritten = ()
         self.written.emit(written)
         # Something may have been decided meanwhile.
+        self._look()
+
+    def _on_run(self) -> None:
+        """Follow another run, which may or may not be that of the box."""
+        self._know(())
         self._look()
 
     def _look(self, happened: object = None) -> None:

@@ -112,6 +112,6 @@ class ResultView(QWidget):
     def _on_box(self) -> None:
         """Make room for a box."""
         box, layer = self._workspace.box, self._shown()
-        if box.opened is not self._hidden_for and box.is_active and layer is not None:
+        if box.opened is not self._hidden_for and layer is not None:
             self._hidden_for = box.opened
             layer.visible = False
