@@ -159,9 +159,9 @@ def test_the_tab_agglomerate_says_what_is_done_again(qtbot):
     tab.show()
     qtbot.waitUntil(lambda: bool(offer.runs))
     offer.go.click()
-    qtbot.waitUntil(lambda: tab.state.text() == "Ready: 3 decisions stand again.")
-    assert tab.run.isEnabled()
-    assert tab.figures.value("Merges") == "3"
+    qtbot.waitUntil(lambda: tab.form.state.text() == "Ready: 3 decisions stand again.")
+    assert tab.form.run.isEnabled()
+    assert tab.form.figures.value("Merges") == "3"
     assert kept(read_decisions(path)) == kept(steps)
     workspace.dispose()
 
