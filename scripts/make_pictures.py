@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -238,6 +239,29 @@ def picture_train(studio: Studio) -> None:
         studio.wait_until(lambda: not tab.is_busy)
 
 
+def picture_blocks(studio: Studio) -> None:
+    """The tab Blocks: a finished result, a box of it, and a decision that waits to be written back."""
+    tab, workspace, name = studio.show_tab("Blocks"), studio.workspace, "segmentation.zarr"
+    shutil.rmtree(ROOT / name, ignore_errors=True)
+    tab.form.output.line_edit.value = name
+    tab.start.click()
+    studio.wait_until(lambda: not tab.process.is_running and tab.result.show_layer.isEnabled())
+    tab.result.show_layer.click()
+    studio.wait_until(lambda: tab.result.layer is not None)
+    tab.result.box.open.click()
+    studio.wait_until(lambda: workspace.box.is_active)
+    studio.undecided().reject()
+    studio.wait_until(lambda: bool(workspace.box.unwritten))
+    studio.undecided()
+    # What is shown should read the same on every computer.
+    here = f"{ROOT}{os.sep}"
+    tab.command.text.setText(tab.command.text.text().replace(here, ""))
+    tab.command.text.setCursorPosition(0)
+    tab.log.setPlainText(tab.log.toPlainText().replace(here, ""))
+    studio.save("blocks")
+    shutil.rmtree(ROOT / name)
+
+
 def picture_real_run(studio: Studio) -> None:
     """A whole run on a real volume."""
     studio.show_tab("Agglomerate")
@@ -271,6 +295,7 @@ PICTURES: dict[str, Callable[[Studio], None]] = {
     "train": picture_train,
     "compare": picture_compare,
     "going-on": picture_going_on,
+    "blocks": picture_blocks,
 }
 
 

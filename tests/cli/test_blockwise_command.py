@@ -12,9 +12,20 @@ from napari_celis.core.volume import Volume
 from napari_celis.io.volumes import open_volume, write_volume
 from napari_celis.models.model_file import save_model
 from napari_celis.scale import cluster
+from napari_celis.scale.begin import begin_run
 from napari_celis.scale.lock import driving
 from napari_celis.scale.storage import RunStore
-from scale.worlds import BLOCK, CUBES, HALO, cut_cells, make_cells, make_image, make_model, store
+from scale.worlds import (
+    BLOCK,
+    CUBES,
+    HALO,
+    cut_cells,
+    make_cells,
+    make_image,
+    make_model,
+    request_for,
+    store,
+)
 
 
 @pytest.fixture(scope="module")
@@ -110,15 +121,15 @@ def test_without_a_model_it_is_a_wrong_command(blockwise):
     refused(blockwise(model=None), "A model is needed: give --model.", code=2)
 
 
-def test_another_voxel_size_is_refused_unless_wanted(blockwise, tmp_path):
+def test_another_voxel_size_is_refused_unless_wanted(blockwise, model, tmp_path):
     other = store(tmp_path / "other.zarr", make_image((12, 12, 16)), (20.0, 20.0, 20.0))
     refused(blockwise(image=other), "The model was trained on voxels of 10 × 10 × 10 nm")
     assert not (tmp_path / "out.zarr").exists()
-    code, _, err = blockwise("--any-voxel-size", image=other)
-    assert code == 0, err
+    request = request_for(model, tmp_path / "out.zarr", image=other, any_voxel_size=True)
+    assert begin_run(request).settings.voxel_size_nm == (20.0, 20.0, 20.0)
 
 
-def test_chunks_that_do_not_fit_are_told_and_can_be_copied(blockwise, tmp_path):
+def test_chunks_that_do_not_fit_are_told_and_can_be_copied(blockwise, model, tmp_path):
     voxels = make_image((6, 24, 600))
     array = zarr.create_array(
         str(tmp_path / "slab.zarr"),
@@ -131,9 +142,10 @@ def test_chunks_that_do_not_fit_are_told_and_can_be_copied(blockwise, tmp_path):
     changed = {"image": tmp_path / "slab.zarr", "block": (6, 24, 16), "threshold": -9}
     refused(blockwise(**changed), "is stored in chunks of 6 × 24 × 600 voxels, so every block would unpack")
     assert not (tmp_path / "out.zarr").exists()
-    code, _, err = blockwise("--rechunk", **changed)
-    assert code == 0, err
-    assert open_volume(tmp_path / "out.zarr").shape == voxels.shape
+    request = request_for(
+        model, tmp_path / "out.zarr", image=str(tmp_path / "slab.zarr"), block_zyx=(6, 24, 16), rechunk=True
+    )
+    assert begin_run(request).chunks == (6, 24, 16)
 
 
 def test_an_output_that_is_something_else_stays_as_it_is(blockwise, image, tmp_path):
@@ -144,16 +156,16 @@ def test_an_output_that_is_something_else_stays_as_it_is(blockwise, image, tmp_p
     before = snapshot(tmp_path)
     refused(blockwise(output="folder.zarr"), "exists and is no block-wise run")
     refused(blockwise(output="file.zarr"), "file.zarr")
-    refused(blockwise(output="image.zarr"), "exists and is no block-wise run")
-    refused(blockwise(output="sv.zarr", supervoxels=given), "exists and is no block-wise run")
-    refused(blockwise(output="image.zarr/run.zarr"), "image.zarr")
+    refused(blockwise(output="image.zarr"), "would replace what is read as --image")
+    refused(blockwise(output="sv.zarr", supervoxels=given), "would replace what is read as --supervoxels")
+    refused(blockwise(output="image.zarr/0/run.zarr"), "would replace what is read as --image")
     refused(blockwise("--json", image), "it is a folder")
     assert snapshot(tmp_path) == before
 
 
 def test_figures_never_replace_an_input(blockwise, model, tmp_path):
     content = model.read_bytes()
-    refused(blockwise("--json", model), "--json")
+    refused(blockwise("--json", model), "would replace what is read as --model")
     assert model.read_bytes() == content
 
 
@@ -181,9 +193,6 @@ def test_settings_that_were_damaged_are_told(blockwise, celis, tmp_path):
 
 
 def test_a_second_driver_waits_for_the_first(blockwise, tmp_path, model, image):
-    from napari_celis.scale.begin import begin_run
-    from scale.worlds import request_for
-
     run = begin_run(request_for(model, tmp_path / "out.zarr", image=image))
     before = snapshot(tmp_path)
     with driving(run.store):

@@ -4,6 +4,7 @@ import json
 import random
 import re
 import struct
+from contextlib import suppress
 
 NUMBERS = [0, 1, 2, 3, 5, 7, 255, 256, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2**64 - 1]
 VALUES = [
@@ -17,7 +18,8 @@ HEADER = 640
 def damage(content: bytes, rng: random.Random) -> bytes:
     """Change a file a little, or a lot."""
     if content[:1] in (b"{", b"[") and rng.random() < 0.6:
-        return damage_json(content, rng)
+        with suppress(ValueError):
+            return damage_json(content, rng)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         content = rng.choice(DAMAGES)(content, rng)
     return content

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from napari_celis.io.volumes import open_volume
 from napari_celis.models.model_file import save_model
 from napari_celis.scale import task
 from napari_celis.scale.answers import add_answers
+from napari_celis.scale.begin import begin_run
 from napari_celis.scale.reconcile import Answer
 from napari_celis.scale.run import BlockRun, open_run
 from napari_celis.scale.runner import run_stages
@@ -228,7 +231,9 @@ def test_a_block_that_another_worker_finished_meanwhile_is_left_alone(copy):
 
 def test_a_worker_that_outlives_a_run_sees_the_new_one(client, model_path, image_path, tmp_path):
     request = request_for(model_path, tmp_path / "out.zarr", image=image_path)
-    first, _ = run_blocks(client, request)
+    first = begin_run(request)
+    # The worker is a thread of this process.
+    assert task.run_task(task.Task(first.store.url, first.checksum, "survey", 0, "", False)).error is None
     shutil.rmtree(first.store.url)
     other = request_for(
         model_path, tmp_path / "out.zarr", image=image_path, block_zyx=(12, 24, 40), halo_zyx=SHAPE
@@ -241,9 +246,7 @@ def test_a_worker_that_outlives_a_run_sees_the_new_one(client, model_path, image
 
 
 @pytest.mark.parametrize("kept", [["celis/run.json"], ["celis/run.json", "celis/model.safetensors"], []])
-def test_a_driver_that_was_killed_while_it_began_goes_on(
-    client, model_path, image_path, tmp_path, kept, finished
-):
+def test_a_driver_that_was_killed_while_it_began_goes_on(model_path, image_path, tmp_path, kept, finished):
     request = request_for(model_path, tmp_path / "out.zarr", image=image_path)
     for name in kept:
         target = tmp_path / "out.zarr" / name
@@ -251,9 +254,11 @@ def test_a_driver_that_was_killed_while_it_began_goes_on(
         shutil.copy(finished.store.path(name), target)
     (tmp_path / "out.zarr/celis").mkdir(parents=True, exist_ok=True)
     (tmp_path / "out.zarr/celis/.run.json.abc-1-00000000.part").write_bytes(b"{")
-    run, outcome = run_blocks(client, request)
-    assert not outcome.failures
-    assert_array_equal(result_of(run), result_of(finished))
+    run = begin_run(request)
+    assert run.settings == finished.settings
+    for name in ("zarr.json", "celis/zarr.json", "celis/model.safetensors"):
+        assert run.store.read(name) is not None
+    assert task.run_task(task.Task(run.store.url, run.checksum, "survey", 0, "", False)).error is None
 
 
 def test_answers_survive_every_pass(client, finished, copy):
@@ -292,6 +297,7 @@ def test_given_supervoxels_and_affinities_need_no_image(client, model_path, tmp_
         tmp_path / "out.zarr",
         affinities=str(tmp_path / "affinities.zarr"),
         supervoxels=given,
+        block_zyx=(12, 24, 40),
         halo_zyx=cells.shape,
     )
     run, outcome = run_blocks(client, request)
@@ -355,4 +361,32 @@ def test_a_full_disk_stops_the_run_and_the_same_command_goes_on(
     run_stages(run, client)
     after = flags_of(run)
     assert {name: after[name] for name in before} == before
+    assert_array_equal(result_of(run), result_of(finished))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of its own that can be made larger; only where the system lets us."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place], capture_output=True
+    ).returncode:
+        pytest.skip("needs the right to mount a disk in memory")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
+def test_a_disk_that_is_really_full(client, finished, model_path, image_path, small_disk):
+    request = request_for(model_path, small_disk / "out.zarr", image=image_path)
+    with pytest.raises((BlockwiseError, VolumeError), match=r"disk is full|No space left"):
+        run_blocks(client, request)
+    run = BlockRun(RunStore(request.output))
+    before = flags_of(run)
+    assert before
+    assert not any(run.failures(stage) for stage in ("survey", "affinities", "foreground", "supervoxels"))
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    assert not run_stages(run, client).failures
+    assert {name: flags_of(run)[name] for name in before} == before
     assert_array_equal(result_of(run), result_of(finished))

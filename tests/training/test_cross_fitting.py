@@ -78,7 +78,7 @@ def test_every_fold_is_predicted_by_the_network_of_the_other_one(monkeypatch):
     monkeypatch.setattr(affinity_stage, "AffinityTrainer", FakeTrainer)
     monkeypatch.setattr(affinity_stage, "to_tensors", lambda _: ({}, {}))
     monkeypatch.setattr(affinity_stage, "predict_averaged", predict)
-    monkeypatch.setattr(affinity_stage, "in_known_range", lambda image, _: image)
+    monkeypatch.setattr(affinity_stage, "in_known_range", lambda image, *_: image)
     volumes = [AnnotatedVolume(own, own) for own in (sections(1, 9), sections(20, 23))]
     folds = (Piece(0, 0, 4),), (Piece(0, 4, 9), Piece(1, 0, 4))
     plan = AffinityPlan(AffinityTraining(), 40, 5, "cpu")

@@ -280,8 +280,6 @@ def measure_kills(data: Any, n_kills: int = 30, minutes: float = 25.0) -> dict[s
     figures : dict
         `blockwise_kills`, and by it `blockwise_differing_voxels` and `blockwise_computed_twice`.
     """
-    import zarr
-
     end, rng = time.monotonic() + 60 * minutes, np.random.default_rng(0)
     kills = differing = twice = attempts = 0
     with TemporaryDirectory() as name:
@@ -289,7 +287,7 @@ def measure_kills(data: Any, n_kills: int = 30, minutes: float = 25.0) -> dict[s
         arguments = _phantom_arguments(folder)
         whole = folder / "whole.zarr"
         disturb([*arguments, "--output", str(whole)], whole, (), rng)
-        wanted = zarr.open_array(str(whole / "0"), mode="r")[...]
+        wanted = _labels_of(whole)
         with own_cluster(folder) as cluster:
             turn = 0
             while kills < n_kills and time.monotonic() < end:
@@ -305,8 +303,7 @@ def measure_kills(data: Any, n_kills: int = 30, minutes: float = 25.0) -> dict[s
                     cluster=cluster if turn % 2 else None,
                 )
                 kills, attempts, turn = kills + len(done.kills), attempts + done.attempts, turn + 1
-                found = np.asarray(zarr.open_array(str(output / "0"), mode="r")[...])
-                differing += int(np.count_nonzero(found != wanted))
+                differing += int(np.count_nonzero(_labels_of(output) != wanted))
                 twice += done.computed_twice
     return {
         "blockwise_kills": float(kills),
@@ -314,6 +311,13 @@ def measure_kills(data: Any, n_kills: int = 30, minutes: float = 25.0) -> dict[s
         "blockwise_differing_voxels": float(differing),
         "blockwise_computed_twice": float(twice),
     }
+
+
+def _labels_of(output: Path) -> np.ndarray:
+    """Read a finished segmentation."""
+    import zarr
+
+    return np.asarray(zarr.open_array(str(output / "0"), mode="r")[...])
 
 
 def _phantom_arguments(folder: Path) -> list[str]:

@@ -15,6 +15,8 @@ from napari_celis.bench.agglomeration import BenchData, Figures, peak_gb
 from napari_celis.bench.kernels import write_cells
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.recorded import RecordedHistory
+from napari_celis.core.scores import KeptScores
 from napari_celis.core.supervoxels import Supervoxels
 
 SMALL, LARGE = (51, 51, 51), (225, 225, 227)
@@ -56,15 +58,23 @@ class Cells:
         affinities = rng.random((3, *shape), dtype=np.float32)
         return cls(supervoxels, ActionTable.from_supervoxels(supervoxels), affinities)
 
-    def agglomerator(self) -> Agglomerator:
-        """Start the bundled phantom's model on them, with its learned policy."""
+    def agglomerator(
+        self, *, past: RecordedHistory | None = None, kept: KeptScores | None = None
+    ) -> Agglomerator:
+        """Start the bundled phantom's model on them, with its learned policy; or go on with decisions."""
         from napari_celis.io.samples import bundled_models
         from napari_celis.models.model_file import load_model
         from napari_celis.pipeline.agglomeration import agglomerator_of
 
         model = load_model(bundled_models()["phantom"])
         return agglomerator_of(
-            model, self.supervoxels, self.affinities, actions=self.actions, policy="learned"
+            model,
+            self.supervoxels,
+            self.affinities,
+            actions=self.actions,
+            policy="learned",
+            past=past,
+            kept=kept,
         )
 
 

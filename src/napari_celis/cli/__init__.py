@@ -16,6 +16,8 @@ from napari_celis.cli import (  # noqa: F401, each adds its command to the app
     plan,
     predict,
     pruning_report,
+    replay,
+    sessions,
     train,
     view,
     volumes,

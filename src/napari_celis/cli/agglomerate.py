@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,17 +13,23 @@ from napari_celis.cli.app import app
 from napari_celis.cli.options import (
     AnyVoxelSizeOption,
     JsonOption,
-    ModelOption,
     SupervoxelsOption,
+    open_choice,
+    require_folder,
     require_outputs,
     require_target,
     say,
     write_json,
 )
 from napari_celis.cli.outputs import require_distinct
+from napari_celis.cli.session_options import RelocateOption, relocations, run_recorded
 
 if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
+    from napari_celis.core.journal import Step
+    from napari_celis.io.session.file import Session
+    from napari_celis.pipeline.choice import Choice
+    from napari_celis.pipeline.recipe import Prepared
 
 
 class PolicyOption(StrEnum):
@@ -33,8 +41,18 @@ class PolicyOption(StrEnum):
 
 @app.command()
 def agglomerate(
-    model: ModelOption,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="SEG", help="Segmentation to write.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", metavar="MODEL", help="Model file made by celis train; a session names its own."
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="SEG", help="Segmentation to write; with a session, optional."
+        ),
+    ] = None,
     image: Annotated[
         str | None, typer.Option(metavar="V", help="Image; not needed where affinities are given.")
     ] = None,
@@ -49,52 +67,131 @@ def agglomerate(
     policy: Annotated[
         PolicyOption | None, typer.Option(help="How merges are ordered; the model's own policy by default.")
     ] = None,
+    session: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="S", help="Session file: every merge is kept there; goes on with one that exists."
+        ),
+    ] = None,
+    relocate: RelocateOption = None,
     any_voxel_size: AnyVoxelSizeOption = False,
     json: JsonOption = None,
 ) -> None:
     """Merge supervoxels greedily by energy, and write the segmentation."""
     import time
 
-    from napari_celis.cli.progress import stage_bars
     from napari_celis.core.volume import Volume
-    from napari_celis.io.affinities import open_affinities
-    from napari_celis.io.volumes import open_volume, write_volume
-    from napari_celis.models.model_file import load_model
-    from napari_celis.pipeline.choice import Choice
-    from napari_celis.pipeline.recipe import prepare
+    from napari_celis.io.volumes import write_volume
 
-    require_target(output)
+    given = {"image": image, "supervoxels": supervoxels, "affinities": affinities, "model": model}
+    goes_on = session is not None and session.exists()
+    _require_usage(given, output, session, relocate, goes_on=goes_on, has_policy=policy is not None)
+    if output is not None:
+        require_target(output)
     require_outputs(json)
+    if session is not None:
+        require_folder(session)
     inputs = {"--image": image, "--model": model, "--supervoxels": supervoxels}
-    require_distinct({"--output": output, "--json": json}, inputs, affinities={"--affinities": affinities})
-    choice = Choice(
-        image=None if image is None else open_volume(image),
-        supervoxels=None if supervoxels is None else open_volume(supervoxels),
-        affinities=None if affinities is None else open_affinities(affinities),
-        model=load_model(model),
-        policy=None if policy is None else policy.value,
-        threshold=threshold,
-        any_voxel_size=any_voxel_size,
-        is_lazy=True,
-    )
+    outputs = {"--output": output, "--json": json, "--session": session}
+    require_distinct(outputs, inputs, affinities={"--affinities": affinities})
     begin = time.monotonic()
+    with ExitStack() as stack:
+        if goes_on:
+            assert session is not None
+            choice, prepared, kept_in = _go_on(stack, session, given, relocations(relocate), output, json)
+        else:
+            choice = open_choice(
+                given, threshold, None if policy is None else policy.value, any_voxel_size=any_voxel_size
+            )
+            prepared, kept_in = _begin(stack, choice, session, given)
+        agglomerator = prepared.agglomerator
+        n_before = len(agglomerator.history)
+        stop_at = prepared.threshold if threshold is None else _checked(threshold)
+        figures = {"policy": prepared.policy, **_figures(agglomerator, stop_at, kept_in), "earlier": n_before}
+        segmentation = agglomerator.labels() if output is not None else None
+    figures["seconds"] = time.monotonic() - begin
+    if output is not None and segmentation is not None:
+        written = Volume(segmentation, choice.voxel_size_nm, choice.offset_nm, "segmentation")
+        write_volume(written, output, kind="labels")
+    _report(figures, output, session)
+    names = {} if session is None else {"session": str(session)}
+    write_json(json, {**figures, "output": output, **names})
+
+
+def _require_usage(
+    given: dict[str, str | None],
+    output: str | None,
+    session: Path | None,
+    relocate: list[str] | None,
+    *,
+    goes_on: bool,
+    has_policy: bool,
+) -> None:
+    """Refuse options that do not go together."""
+    if output is None and session is None:
+        raise typer.BadParameter("Missing option '--output' / '-o', or --session.")
+    if relocate and not goes_on:
+        raise typer.BadParameter("--relocate is for volumes of a session that exists.")
+    if given["model"] is None and not goes_on:
+        raise typer.BadParameter("Missing option '--model'; only a session that exists names its own.")
+    if goes_on and has_policy:
+        raise typer.BadParameter("A session has its policy; leave --policy out.")
+
+
+def _checked(threshold: float) -> float:
+    from napari_celis.pipeline.checks import require_threshold
+
+    require_threshold(threshold)
+    return threshold
+
+
+def _begin(
+    stack: ExitStack, choice: Choice, session: Path | None, given: dict[str, str | None]
+) -> tuple[Prepared, Session | None]:
+    """Prepare from scratch, and begin a session if one is wanted."""
+    from napari_celis.cli.progress import stage_bars
+    from napari_celis.pipeline.recipe import prepare
+    from napari_celis.pipeline.session_data import Sources
+    from napari_celis.pipeline.sessions import begin_session
+
     with stage_bars() as report:
         prepared = prepare(choice, report, say=say)
-    with prepared.agglomerator as agglomerator:
-        figures = {"policy": prepared.policy, **_run(agglomerator, prepared.threshold)}
-        segmentation = agglomerator.labels()
-    figures["seconds"] = time.monotonic() - begin
-    written = Volume(segmentation, choice.voxel_size_nm, choice.offset_nm, "segmentation")
-    write_volume(written, output, kind="labels")
-    _report(figures, output)
-    write_json(json, {**figures, "output": output})
+    stack.enter_context(prepared.agglomerator)
+    if session is None:
+        return prepared, None
+    volumes = {role: path for role, path in given.items() if path is not None and role != "model"}
+    sources = Sources(volumes, given["model"] or "")  # type: ignore[arg-type]
+    return prepared, stack.enter_context(begin_session(session, choice, prepared, sources))
 
 
-def _run(agglomerator: Agglomerator, threshold: float) -> dict[str, Any]:
+def _go_on(
+    stack: ExitStack,
+    path: Path,
+    given: dict[str, str | None],
+    relocate: dict[str, str],
+    output: str | None,
+    json: Path | None,
+) -> tuple[Choice, Prepared, Session | None]:
+    """Open a session that exists, and bring everything to where it ends."""
+    from napari_celis.cli.progress import stage_bars
+    from napari_celis.io.session.file import Session
+    from napari_celis.pipeline.sessions import go_on
+
+    session = stack.enter_context(Session.open(path))
+    named = {role: place for role, place in given.items() if place is not None}
+    with stage_bars() as report:
+        opened = go_on(session, relocate={**relocate, **named}, is_lazy=True, report=report, say=say)
+    stack.enter_context(opened.agglomerator)
+    read = {f"the {role} of the session": place for role, place in opened.sources.volumes.items()}
+    affinities = {name: read.pop(name) for name in list(read) if "affinities" in name}
+    outputs = {"--output": output, "--json": json}
+    require_distinct(outputs, {**read, "its model": opened.sources.model}, affinities=affinities)
+    return opened.choice, opened.prepared, session
+
+
+def _figures(agglomerator: Agglomerator, threshold: float, session: Session | None) -> dict[str, Any]:
     """Take steps until none is below the threshold, and tell what happened."""
-    from tqdm import tqdm
-
-    steps = list(tqdm(agglomerator.steps(threshold), desc="merges", unit=""))
+    steps: list[Step] = run_recorded(agglomerator, threshold, session)
     best_score = steps[0].score if steps else None
     if not steps and (lowest := agglomerator.best_action()) >= 0:
         best_score = agglomerator.score(lowest)
@@ -109,13 +206,15 @@ def _run(agglomerator: Agglomerator, threshold: float) -> dict[str, Any]:
     }
 
 
-def _report(figures: dict[str, Any], output: str) -> None:
+def _report(figures: dict[str, Any], output: str | None, session: Path | None) -> None:
     """Say what was done, and why if nothing was."""
+    if figures["earlier"]:
+        typer.echo(f"Went on after {figures['earlier']:,} decisions of {session}.")
     if not figures["steps"]:
         score = figures["best_first_score"]
         reason = "no centre sees any contact" if score is None else f"the best score is {score:.3g}"
         typer.echo(f"No merge was made: {reason}, and the threshold is {figures['threshold']:.3g}.")
     typer.echo(
-        f"Wrote {output}: {figures['supervoxels']:,} supervoxels became {figures['segments']:,} segments "
-        f"in {figures['steps']:,} steps."
+        f"Wrote {output or session}: {figures['supervoxels']:,} supervoxels became {figures['segments']:,} "
+        f"segments in {figures['steps']:,} steps."
     )

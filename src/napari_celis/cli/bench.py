@@ -72,6 +72,10 @@ LONG = (*BLOCKWISE, "blockwise_labels_cpu_growth", *KILLS)
 """Figures that take a quarter of an hour, measured only when they are asked for."""
 
 
+ON_REQUEST = ("load", "crash")
+"""What takes longer than all else, and is measured only by name: many decisions, many kills."""
+
+
 @app.command()
 def bench(
     supervoxels: Annotated[
@@ -92,18 +96,26 @@ def bench(
             help="Model for it, not trained on the last third of the volume.",
         ),
     ] = None,
-    only: Annotated[str | None, typer.Option(metavar="KEY", help="Measure this figure alone.")] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Measure this figure alone; load and crash only so."),
+    ] = None,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Greedy steps per benchmark.")] = 300,
     json: JsonOption = None,
 ) -> None:
     """Measure the figures that the design sets goals for, on the data named in the output."""
-    if only is not None and only not in GOALS:
+    if only is not None and only not in (*GOALS, *ON_REQUEST):
         raise typer.BadParameter(
-            f"there is no figure {only!r}; there are: {', '.join(GOALS)}", param_hint="--only"
+            f"there is no figure {only!r}; there are: {', '.join((*GOALS, *ON_REQUEST))}", param_hint="--only"
         )
     require_outputs(json)
     inputs = {"--supervoxels": supervoxels, "--image": image, "--truth": truth, "--model": model}
     require_distinct({"--json": json}, inputs)
+    if only in ON_REQUEST:
+        figures = _measure_load() if only == "load" else _measure_crash()
+        _show(figures)
+        write_json(json, figures)
+        return
     from tqdm import tqdm
 
     from napari_celis.bench import agglomeration as measures
@@ -132,7 +144,7 @@ def bench(
     volume = open_volume(supervoxels) if supervoxels else sample_volumes()["supervoxels"]
     data = measures.BenchData(volume.name, read_labels(volume), steps)
     wanted = [only] if only else [key for key in GOALS if key not in LONG]
-    figures: dict[str, float] = {}
+    figures = {}
     for measure in tqdm(
         list(dict.fromkeys(measure_of[key] for key in wanted if key in measure_of)), unit="benchmark"
     ):
@@ -141,9 +153,7 @@ def bench(
         figures |= _measure_peers(_peer_data(data.supervoxels, supervoxels, image, truth, model))
     shape = " × ".join(str(size) for size in data.supervoxels.shape)
     typer.echo(f"Measured on {data.name}, {shape} voxels, {steps} steps.")
-    for key, value in figures.items():
-        sign, goal = GOALS.get(key, ("", None))
-        typer.echo(f"{key:<28}{value:>12.4g}" + (f"   goal {sign} {goal:g}" if goal is not None else ""))
+    _show(figures)
     write_json(json, {**figures, "data": data.name, "shape": list(data.supervoxels.shape), "steps": steps})
 
 
@@ -153,6 +163,28 @@ def _measure_step_growth(data: BenchData) -> dict[str, float]:
     from napari_celis.gui.plugin.responsiveness import measure_snapshots
 
     return measure_step_growth(data, measure_snapshots)
+
+
+def _show(figures: dict[str, float]) -> None:
+    """Print one figure per line, with its goal."""
+    for key, value in figures.items():
+        sign, goal = GOALS.get(key, ("", None))
+        typer.echo(f"{key:<28}{value:>12.4g}" + (f"   goal {sign} {goal:g}" if goal is not None else ""))
+
+
+def _measure_load() -> dict[str, float]:
+    """Measure a session with very many decisions, and what the panel asks for then."""
+    from napari_celis.bench.load import measure_load
+    from napari_celis.gui.plugin.responsiveness import measure_snapshots
+
+    return measure_load(measure_snapshots)
+
+
+def _measure_crash() -> dict[str, float]:
+    """Kill programs at random moments, and count what is lost."""
+    from napari_celis.bench.crash import measure_crash
+
+    return measure_crash()
 
 
 def _measure_window(data: BenchData) -> dict[str, float]:

@@ -11,6 +11,7 @@ import typer
 from napari_celis.cli.agglomerate import PolicyOption
 from napari_celis.cli.app import app
 from napari_celis.cli.options import AnyVoxelSizeOption, JsonOption, require_outputs, write_json
+from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
     from napari_celis.scale.begin import Request
@@ -88,6 +89,7 @@ def blockwise(
         return
     if model is None:
         raise typer.BadParameter("A model is needed: give --model.")
+    _require_distinct(output, json, model, image, supervoxels, affinities)
     from napari_celis.scale.begin import Request
 
     request = Request(
@@ -111,6 +113,27 @@ def blockwise(
     write_json(json, figures)
     if figures["failed"] or figures["lost"]:
         raise typer.Exit(1)
+
+
+def _require_distinct(
+    output: str,
+    json: Path | None,
+    model: Path,
+    image: str | None,
+    supervoxels: str | None,
+    affinities: str | None,
+) -> None:
+    """Refuse outputs that are inputs; what lies in object stores is refused by the run itself."""
+    from napari_celis.scale.storage import is_url
+
+    def local(target: str | None) -> str | None:
+        return None if target is None or is_url(target) else target
+
+    require_distinct(
+        {"--json": json, "--output": local(output)},
+        {"--image": local(image), "--supervoxels": local(supervoxels), "--model": model},
+        affinities={"--affinities": local(affinities)},
+    )
 
 
 def _run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 
 if TYPE_CHECKING:
     from napari_celis.core.volume import Volume
-    from napari_celis.models.model_file import CelisModel
+    from napari_celis.models.model_file import CelisModel, PolicyName
+    from napari_celis.pipeline.choice import Choice
 
 ImageOption = Annotated[str, typer.Option("--image", metavar="V", help="Image.")]
 ModelOption = Annotated[str, typer.Option("--model", metavar="MODEL", help="Model file made by celis train.")]
@@ -113,6 +115,42 @@ def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisM
     if not any_voxel_size:
         require_voxel_size(loaded, volume.voxel_size_nm)
     return loaded, volume
+
+
+def open_choice(
+    given: Mapping[str, str | None],
+    threshold: float | None = None,
+    policy: PolicyName | None = None,
+    *,
+    any_voxel_size: bool = False,
+) -> Choice:
+    """Open the volumes and the model of a run that only wants its result.
+
+    Parameters
+    ----------
+    given : mapping
+        `image`, `supervoxels`, `affinities` and `model` as they were written; None for none.
+    threshold, policy : optional
+        The model's own by default.
+    any_voxel_size : bool
+        Use the model although it was trained at another voxel size.
+    """
+    from napari_celis.io.affinities import open_affinities
+    from napari_celis.io.volumes import open_volume
+    from napari_celis.models.model_file import load_model
+    from napari_celis.pipeline.choice import Choice
+
+    image, supervoxels, affinities = (given.get(role) for role in ("image", "supervoxels", "affinities"))
+    return Choice(
+        image=None if image is None else open_volume(image),
+        supervoxels=None if supervoxels is None else open_volume(supervoxels),
+        affinities=None if affinities is None else open_affinities(affinities),
+        model=load_model(given["model"] or ""),
+        policy=policy,
+        threshold=threshold,
+        any_voxel_size=any_voxel_size,
+        is_lazy=True,
+    )
 
 
 def say(words: str) -> None:

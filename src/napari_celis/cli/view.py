@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from napari_celis.cli.app import app
+from napari_celis.cli.session_options import RelocateOption, relocations
 
 if TYPE_CHECKING:
     from napari_celis.scale.boxes import OpenedBox
@@ -28,9 +29,25 @@ def view(
             help="Open these voxels of V, a result of celis blockwise, to look through its decisions.",
         ),
     ] = None,
+    session: Annotated[
+        Path | None, typer.Option(metavar="S", help="Session file to go on with; it names its volumes.")
+    ] = None,
+    relocate: RelocateOption = None,
 ) -> None:
     """Open the viewer with these volumes as layers, and the panel."""
     from napari_celis.core.errors import CelisError
+
+    places = relocations(relocate)
+    if session is not None and any(given is not None for given in (image, supervoxels, truth, model)):
+        raise typer.BadParameter(
+            "A session names its volumes and its model; say with --relocate where they are."
+        )
+    if session is None and places:
+        raise typer.BadParameter("--relocate is for the volumes of a session.")
+    if session is not None:
+        from napari_celis.io.session.file import Session
+
+        Session.open(session, read_only=True).close()
     from napari_celis.gui.plugin.display import has_display, require_qt
 
     if not has_display():
@@ -52,7 +69,9 @@ def view(
     paths = {"image": image, "supervoxels": supervoxels, "truth": truth}
     volumes = {role: open_volume(path) for role, path in paths.items() if path is not None}
     require_same_shape(**volumes)
-    dock_panel(open_viewer(volumes), model)
+    panel = dock_panel(open_viewer(volumes), model)
+    if session is not None:
+        panel.session.files.open(session, places)
     run()
 
 

@@ -21,7 +21,8 @@ from napari_celis.core.operations import Cut, Merge, Operation
 from napari_celis.core.parallel import Pool
 from napari_celis.core.policy import PAPER, Policy, spec_names
 from napari_celis.core.pruning import CentreRule, touchable_centres
-from napari_celis.core.scores import SpecScores
+from napari_celis.core.recorded import RecordedHistory
+from napari_celis.core.scores import KeptScores, SpecScores
 from napari_celis.core.state import AgglomerationState
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -44,6 +45,11 @@ class Agglomerator:
         All actions between the supervoxels, where they are known already.
     merges : iterable of pairs of int
         Ids of adjacent supervoxels to begin with as merged.
+    past : RecordedHistory, optional
+        Decisions of an earlier time to go on from, in place of `merges`: everything is as it was after the
+        last of them, and all can be undone. Scores are computed once, however many decisions there are.
+    kept : KeptScores, optional
+        Scores of the same problem at another moment; only what changed since is computed.
     threads : int, optional
         Threads to use; all processors by default. The result does not depend on it.
     rules : sequence of CentreRule
@@ -67,6 +73,8 @@ class Agglomerator:
         policy: Policy = PAPER,
         actions: ActionTable | None = None,
         merges: Iterable[tuple[int, int]] = (),
+        past: RecordedHistory | None = None,
+        kept: KeptScores | None = None,
         threads: int | None = None,
         rules: Sequence[CentreRule] = (touchable_centres,),
         cache_entries: int | None = None,
@@ -83,13 +91,19 @@ class Agglomerator:
         self.journal = Journal()
         self._lock = threading.RLock()
         order = list(dict.fromkeys(self._find_action(u, v) for u, v in merges))
+        segment = None
+        if past is not None:
+            self.journal.done, self.journal.undone = list(past.done), list(past.undone)
+            order, segment = list(past.order), past.segment
         pool = Pool(threads)
         try:
             self._state = AgglomerationState(
                 supervoxels, self.actions, specs, energy, order, pool, rules, cache_entries, policy,
-                is_lazy=is_lazy,
+                is_lazy=is_lazy, segment=segment,
             )  # fmt: skip
-            self._state.score_everything(progress)
+            if past is not None:
+                self._state.constraints, self._state.units_at_start = past.constraints, past.units_at_start
+            self._state.score_everything(progress, kept)
         except BaseException:
             pool.close()
             raise
@@ -132,6 +146,17 @@ class Agglomerator:
         with self._lock:
             return self._state.energy_change
 
+    def energy_units(self) -> tuple[int, ...]:
+        """Energy per spec as the whole number that is counted: exact, to be kept with decisions."""
+        with self._lock:
+            self._state.evaluate_energy()
+            return self._state.energy_units()
+
+    def kept_scores(self) -> KeptScores | None:
+        """Copy what scores are added up from, for another agglomerator of this problem; None if lazy."""
+        with self._lock:
+            return self._state.kept_scores()
+
     @property
     def n_segments(self) -> int:
         """Number of segments."""
@@ -139,7 +164,7 @@ class Agglomerator:
             return self._state.graph.n_segments
 
     def scores(self) -> np.ndarray:
-        """What orders the merges, float64 (A,); 0 where nothing would change.
+        """What greedy goes by, float64 (A,); 0 where nothing would change.
 
         Policies that judge contacts give all actions between two segments the same score.
         """
@@ -147,12 +172,12 @@ class Agglomerator:
             return self._state.scores()
 
     def lowest_scores(self) -> np.ndarray:
-        """What no score is below, float64 (A,), without evaluating any; where it is known, the score."""
+        """What no score is below, float64 (A,), evaluating none; the score itself where it is known."""
         with self._lock:
             return np.take(self._state.ranking.scores, self._state.items())
 
     def score(self, action: int) -> float:
-        """Score of one action."""
+        """What greedy goes by for one action."""
         self._require_action(action)
         with self._lock:
             return self._state.score(action)
@@ -289,15 +314,7 @@ class Agglomerator:
             return None if action < 0 else self._take(action, "greedy")
 
     def steps(self, threshold: float = 0.0, control: RunControl | None = None) -> Iterator[Step]:
-        """Take the best action again and again until none is below `threshold`, or `control` says stop.
-
-        Parameters
-        ----------
-        threshold : float
-            Score to stop at; higher scores are not taken.
-        control : RunControl, optional
-            Runs, pauses and stops the loop from another thread.
-        """
+        """Take the best action again and again until none is below `threshold`, or `control` says stop."""
         while control is None or control.wait():
             step = self.step(threshold)
             if step is None:
@@ -305,13 +322,18 @@ class Agglomerator:
             yield step
 
     def merge(self, u_id: int, v_id: int) -> Step:
-        """Take the action between two adjacent supervoxels by hand.
+        """Take the action between two adjacent supervoxels by hand."""
+        return self._merge(u_id, v_id, "manual")
 
-        Parameters
-        ----------
-        u_id, v_id : int
-            Ids of two supervoxels.
-        """
+    def repeat(self, step: Step) -> Step:
+        """Make a decision of a record, of whatever kind; what it brings is computed anew."""
+        if step.kind == "keep-apart":
+            return self.keep_apart(step.u_id, step.v_id)
+        if step.kind == "cut":
+            return self.cut(step.u_id, step.v_id)
+        return self._merge(step.u_id, step.v_id, step.kind)
+
+    def _merge(self, u_id: int, v_id: int, kind: StepKind) -> Step:
         with self._lock:
             action = self._find_action(u_id, v_id)
             if self._state.taken[action]:
@@ -324,16 +346,10 @@ class Agglomerator:
                     f"Supervoxels {u_id} and {v_id} lie in segments that are kept apart by the constraint "
                     f"between {a} and {b}. Undo that constraint first."
                 )
-            return self._take(action, "manual")
+            return self._take(action, kind)
 
     def keep_apart(self, u_id: int, v_id: int) -> Step:
-        """Forbid that the segments of two supervoxels ever become one.
-
-        Parameters
-        ----------
-        u_id, v_id : int
-            Ids of two supervoxels.
-        """
+        """Forbid that the segments of two supervoxels ever become one."""
         with self._lock:
             u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
             require_two(u, v, u_id)
@@ -358,11 +374,6 @@ class Agglomerator:
 
         The segment falls apart into the two sides of that merge; later merges between supervoxels of the two
         sides go with it, all other decisions stay.
-
-        Parameters
-        ----------
-        u_id, v_id : int
-            Ids of two supervoxels.
         """
         with self._lock:
             action = self._find_action(u_id, v_id)
@@ -377,13 +388,13 @@ class Agglomerator:
         with self._lock:
             if not self.journal.done:
                 raise ActionError("There is nothing to undo.")
-            entry = self.journal.done.pop()
-            self._state.constraints = entry.constraints
+            entry = self.journal.done[-1]
             if entry.operation is not None:
                 entry.operation.undo(self._state)
             else:
+                self._state.constraints = entry.constraints
                 self._state.ranking.refresh(self._segments_of(entry.step), self._state.forbidden())
-            self.journal.undone.append(entry)
+            self.journal.take_back(self._state.energy)
             return entry.step
 
     def redo(self) -> Step:
@@ -391,16 +402,13 @@ class Agglomerator:
         with self._lock:
             if not self.journal.undone:
                 raise ActionError("There is nothing to redo.")
-            *rest, entry = self.journal.undone
-            step = entry.step
-            if step.kind == "keep-apart":
-                again = self.keep_apart(step.u_id, step.v_id)
-            elif step.kind == "cut":
-                again = self._cut(step.action_index)
-            else:
-                again = self._take(step.action_index, step.kind)
-            self.journal.undone = rest
-            return again
+            with self.journal.again() as entry:
+                step = entry.step
+                if step.kind == "keep-apart":
+                    return self.keep_apart(step.u_id, step.v_id)
+                if step.kind == "cut":
+                    return self._cut(step.action_index)
+                return self._take(step.action_index, step.kind)
 
     def _segments_of(self, step: Step) -> list[int]:
         """Return the segments that a decision is about."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +14,7 @@ from napari_celis.core.errors import ActionError
 from napari_celis.core.operations import Operation
 
 StepKind = Literal["greedy", "manual", "keep-apart", "cut"]
+EventKind = Literal["decide", "undo", "redo"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,17 @@ class Step:
     """Segments left afterwards."""
 
 
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to the history, in the order in which it happened."""
+
+    kind: EventKind
+    step: Step
+    """The decision that was made, taken back or made again."""
+    energy: float
+    """Energy after the event; not a number where a lazy run has not evaluated it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Entry:
     """A step with what it did."""
@@ -53,11 +67,36 @@ class Journal:
 
     done: list[Entry] = field(default_factory=list)
     undone: list[Entry] = field(default_factory=list)
+    listener: Callable[[Event], None] | None = None
+    """Called with every event, in the thread that decides; it must not raise."""
+    _is_again: bool = False
 
     def push(self, entry: Entry) -> None:
         """Add an entry; what had been taken back can no longer be done again."""
         self.done.append(entry)
-        self.undone.clear()
+        if self._is_again:
+            self.undone.pop()
+        else:
+            self.undone.clear()
+        self._tell("redo" if self._is_again else "decide", entry.step, entry.step.energy)
+
+    def take_back(self, energy: float) -> None:
+        """Move the newest entry to those that can be done again; the energy is that without it."""
+        self.undone.append(self.done.pop())
+        self._tell("undo", self.undone[-1].step, energy)
+
+    @contextmanager
+    def again(self) -> Iterator[Entry]:
+        """Lend the entry that was taken back last; what is pushed inside takes its place."""
+        self._is_again = True
+        try:
+            yield self.undone[-1]
+        finally:
+            self._is_again = False
+
+    def _tell(self, kind: EventKind, step: Step, energy: float) -> None:
+        if self.listener is not None:
+            self.listener(Event(kind, step, energy))
 
     def segment_after(self, n_steps: int, segment: np.ndarray) -> np.ndarray:
         """Return the segment of every supervoxel after that many decisions, given what it is now.

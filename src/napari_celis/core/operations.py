@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +13,8 @@ from napari_celis.core.segment_graph import Joined, Split
 from napari_celis.core.state import AgglomerationState, Changes
 
 NOTHING = np.empty(0, dtype=np.int32)
+Removed = tuple[tuple[int, int], ...]
+"""Actions that were taken out of the order of taking, with their places in it, ascending."""
 
 
 class Operation(Protocol):
@@ -51,8 +54,18 @@ class Merge:
     """Energies that were evaluated between the decision before and this one."""
 
     @classmethod
-    def do(cls, state: AgglomerationState, action: int) -> Merge:
-        """Merge the ends of an action, in every region and globally; the larger segment keeps its name."""
+    def do(cls, state: AgglomerationState, action: int, kept: int | None = None) -> Merge:
+        """Merge the ends of an action, in every region and globally.
+
+        Parameters
+        ----------
+        state : AgglomerationState
+            Changed only when everything that it needs is evaluated.
+        action : int
+            Not taken yet.
+        kept : int, optional
+            The segment that keeps its name; by default the larger one.
+        """
         state.evaluate_actions(np.array([action]))
         joins = [scores.find_join(action) for scores in state.specs]
         state.prepare(lambda scores: scores.prepare_merge(joins[scores.index]))
@@ -61,7 +74,7 @@ class Merge:
         ranking, contact = state.ranking, int(state.graph.arrays.contact_of[action])
         joined, scored, moved, segments = None, None, NOTHING, NOTHING
         if state.graph.arrays.is_open[contact]:
-            joined = state.graph.join(contact)
+            joined = state.graph.join(contact, kept)
             ranking.ranked.join(joined, 1)
             scored = ranking.scorer.join(joined)
             moved = state.graph.members_of(joined.absorbed)
@@ -106,8 +119,8 @@ class Cut:
     """A merge that was taken out."""
 
     changes: Changes
-    order: list[int]
-    """Taken actions before, in order."""
+    removed: Removed
+    """The actions that went."""
     regions: tuple[np.ndarray, ...]
     """Per spec, all regions in which something may count for other contacts now."""
     split: Split | None
@@ -119,8 +132,18 @@ class Cut:
     evaluated: list[Changes]
 
     @classmethod
-    def do(cls, state: AgglomerationState, action: int) -> Cut:
-        """Take an action back, with every other taken one between the two sides that it leaves."""
+    def do(cls, state: AgglomerationState, action: int, name: int | None = None) -> Cut:
+        """Take an action back, with every other taken one between the two sides that it leaves.
+
+        Parameters
+        ----------
+        state : AgglomerationState
+            Changed only when everything that it needs is evaluated.
+        action : int
+            A taken one.
+        name : int, optional
+            The name of the part that leaves, one of its own; by default its largest supervoxel.
+        """
         segment = int(state.segment[state.actions.u[action]])
         sides = state.merge_forest(segment).sides(action)
         taken = state.taken.copy()
@@ -130,7 +153,7 @@ class Cut:
             for scores in state.specs
         ]
         prepared = state.prepare(lambda scores: scores.prepare_rebuild(rebuilt[scores.index], taken))
-        moved = _leaving(sides, segment)
+        moved = leaving(sides, segment)
         regions = tuple(rebuilt)
         if len(moved):
             incident = state.graph.incident(state.graph.members_of(segment))
@@ -138,7 +161,7 @@ class Cut:
                 np.union1d(own, np.unique(scores.table.slot_region[scores.slots_of(incident)]))
                 for scores, own in zip(state.specs, rebuilt, strict=True)
             )
-        ranking, order = state.ranking, state.order
+        ranking = state.ranking
         ranking.ranked.leave(regions)
         changes = tuple(
             scores.apply_rebuild(rebuilt[scores.index], *pair)
@@ -148,13 +171,13 @@ class Cut:
         split: Split | None = None
         before: tuple[Any, Any] = (None, None)
         if len(moved):
-            name = int(moved[state.supervoxels.sizes[moved].argmax()])
+            name = name_of(moved, state.supervoxels.sizes) if name is None else name
             split = state.graph.split(segment, moved, name)
             before = ranking.ranked.split(split), ranking.scorer.split(split)
         state.taken[:] = taken
-        state.order = [one for one in order if taken[one]]
+        removed = remove(state.order, sides.removed)
         segments = np.full(len(moved), segment, dtype=np.int32)
-        done = cls(changes, order, regions, split, before, moved, segments, state.evaluated)
+        done = cls(changes, removed, regions, split, before, moved, segments, state.evaluated)
         state.evaluated = []
         done._refresh(state, sides.removed)
         return done
@@ -169,11 +192,11 @@ class Cut:
             state.graph.unsplit(self.split)
             ranking.ranked.unsplit(self.split, self.before[0])
             ranking.scorer.unsplit(self.split, self.before[1])
-        removed = set(self.order) - set(state.order)
-        state.order = self.order
-        state.taken[self.order] = True
+        put_back(state.order, self.removed)
+        actions = tuple(action for _, action in self.removed)
+        state.taken[list(actions)] = True
         state.evaluated = self.evaluated
-        self._refresh(state, tuple(removed))
+        self._refresh(state, actions)
 
     def _refresh(self, state: AgglomerationState, removed: tuple[int, ...]) -> None:
         """Add up what the regions hold now, and rank what changed."""
@@ -191,6 +214,26 @@ class Cut:
         return own + [array for change in self.changes for array in change.arrays()]
 
 
-def _leaving(sides: Sides, segment: int) -> np.ndarray:
+def name_of(moved: np.ndarray, sizes: np.ndarray) -> int:
+    """Name a part that leaves a segment after its largest supervoxel."""
+    return int(moved[sizes[moved].argmax()])
+
+
+def leaving(sides: Sides, segment: int) -> np.ndarray:
     """Return the side that does not hold the supervoxel after which the segment is named."""
     return sides.v_side if np.isin(segment, sides.u_side) else sides.u_side
+
+
+def remove(order: list[int], actions: Iterable[int]) -> Removed:
+    """Take actions out of the order of taking; returns what puts them back."""
+    gone = set(actions)
+    removed = tuple((place, action) for place, action in enumerate(order) if action in gone)
+    for place, _ in reversed(removed):
+        del order[place]
+    return removed
+
+
+def put_back(order: list[int], removed: Removed) -> None:
+    """Put actions back into the order of taking, each at its place."""
+    for place, action in removed:
+        order.insert(place, action)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -31,6 +31,33 @@ CENTRES_PER_TASK = 2048
 
 SeenRows = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Centres, hashes and energies of descriptors that were evaluated."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptScores:
+    """What the scores of a moment were added up from."""
+
+    taken: np.ndarray
+    """Actions that were taken then, bool (A,)."""
+    sums: tuple[np.ndarray, ...]
+    """Per spec, the terms of every slot, int64 (slots, N_COLUMNS)."""
+    region_energy: tuple[np.ndarray, ...]
+    """Per spec, the energy of every region in units, int64 (regions,)."""
+
+    @classmethod
+    def of(cls, specs: Sequence[SpecScores], taken: np.ndarray) -> KeptScores:
+        """Copy the present ones."""
+        return cls(
+            taken.copy(),
+            tuple(scores.sums.copy() for scores in specs),
+            tuple(scores.region_energy.copy() for scores in specs),
+        )
+
+    def fits(self, specs: Sequence[SpecScores], taken: np.ndarray) -> bool:
+        """Tell whether these are numbers of the same volume and specs, by their shapes."""
+        own = [self.taken.shape, *(a.shape for a in (*self.sums, *self.region_energy))]
+        sums = [scores.sums.shape for scores in specs]
+        return own == [taken.shape, *sums, *(scores.region_energy.shape for scores in specs)]
 
 
 @dataclass(eq=False)
@@ -82,11 +109,25 @@ class SpecScores:
         yield buffers
         self._spare.append(buffers)
 
-    def tasks(self) -> list[np.ndarray]:
-        """Cut the regions into runs of about the same number of centres, the same for any pool."""
-        task = self.table.tiling.centre_start[:-1] // CENTRES_PER_TASK
-        cuts = np.flatnonzero(np.diff(task)) + 1
-        return np.split(np.arange(self.table.tiling.n_regions, dtype=np.int64), cuts)
+    def tasks(self, regions: np.ndarray | None = None) -> list[np.ndarray]:
+        """Cut regions, all by default, into runs of about as many centres, the same for any pool."""
+        if regions is None:
+            regions = np.arange(self.table.tiling.n_regions, dtype=np.int64)
+        n_centres = np.diff(self.table.tiling.centre_start)[regions]
+        before = np.cumsum(n_centres) - n_centres
+        cuts = np.flatnonzero(np.diff(before // CENTRES_PER_TASK)) + 1
+        return np.split(regions, cuts) if len(regions) else []
+
+    def take_over(self, kept: KeptScores, taken: np.ndarray) -> np.ndarray:
+        """Take what was kept of regions in which the same actions are taken; returns the others, int64."""
+        is_changed = np.zeros(self.table.tiling.n_regions, dtype=bool)
+        changed = np.flatnonzero(kept.taken != taken)
+        is_changed[self.table.slot_region[self.slots_of(changed)]] = True
+        slots = np.flatnonzero(~is_changed[self.table.slot_region])
+        self.sums[slots] = kept.sums[self.index][slots]
+        self.region_energy[~is_changed] = kept.region_energy[self.index][~is_changed]
+        regions: np.ndarray = np.flatnonzero(is_changed)
+        return regions
 
     def label_components(self, regions: np.ndarray, taken: np.ndarray) -> np.ndarray:
         """Find the components of the given regions under the actions taken; other places stay 0.

@@ -176,12 +176,21 @@ class SegmentGraph:
         """List all contacts between two segments, int64, ascending."""
         return np.flatnonzero(self.arrays.is_open)
 
-    def join(self, contact: int) -> Joined:
-        """Merge the two segments of a contact; the larger one keeps its name, of equals the lower one."""
+    def join(self, contact: int, kept: int | None = None) -> Joined:
+        """Merge the two segments of a contact.
+
+        Parameters
+        ----------
+        contact : int
+            An open one.
+        kept : int, optional
+            The segment whose name goes on; by default the larger one, of equals the lower one.
+        """
         arrays = self.arrays
         a, b = (int(end) for end in arrays.ends[contact])
-        if (arrays.voxels[a], -a) < (arrays.voxels[b], -b):
-            a, b = b, a
+        if kept is None:
+            kept = larger(a, b, arrays.voxels)
+        a, b = kept, a + b - kept
         pairs = np.empty((kernels.count_contacts(arrays, b), 4), dtype=np.int32)
         last_member = int(arrays.last_member[a])
         n, head, tail = kernels.join(arrays, contact, a, b, pairs)
@@ -298,6 +307,11 @@ class SegmentGraph:
         arrays.ends[contacts], arrays.is_open[contacts] = ends[order][starts], True
         kernels.open_contacts(arrays, contacts)
         return contacts
+
+
+def larger(a: int, b: int, voxels: np.ndarray | list[int]) -> int:
+    """Return the one of two segments with more voxels; of equals the lower one."""
+    return b if (voxels[a], -a) < (voxels[b], -b) else a
 
 
 def grouped(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

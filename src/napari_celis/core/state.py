@@ -18,7 +18,7 @@ from napari_celis.core.policy import Policy
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.ranking import Ranking
 from napari_celis.core.regions import fill, tile
-from napari_celis.core.scores import SeenRows, SpecScores
+from napari_celis.core.scores import KeptScores, SeenRows, SpecScores
 from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.segments import join_all, named_by_largest
 from napari_celis.core.supervoxels import Supervoxels
@@ -55,6 +55,7 @@ class AgglomerationState:
         policy: Policy,
         *,
         is_lazy: bool,
+        segment: np.ndarray | None = None,
     ) -> None:
         self.supervoxels, self.actions, self.pool, self.is_lazy = supervoxels, actions, pool, is_lazy
         self._is_thrifty = cache_entries is None
@@ -63,8 +64,10 @@ class AgglomerationState:
         """Taken actions in the order in which they were taken."""
         self.taken = np.zeros(len(actions), dtype=bool)
         self.taken[self.order] = True
-        joined = join_all(supervoxels.n, actions.u[self.order], actions.v[self.order])
-        self.graph = SegmentGraph(actions, supervoxels.sizes, named_by_largest(joined, supervoxels.sizes))
+        if segment is None:
+            joined = join_all(supervoxels.n, actions.u[self.order], actions.v[self.order])
+            segment = named_by_largest(joined, supervoxels.sizes)
+        self.graph = SegmentGraph(actions, supervoxels.sizes, segment)
         self.specs = tuple(
             SpecScores(
                 index,
@@ -81,15 +84,31 @@ class AgglomerationState:
         self.totals = [0] * len(specs)
         """Energy per spec in units, as Python's endless numbers; lazy, its change since the start."""
         self._at_start: list[int] | None = None
+        self.units_at_start: tuple[int, ...] | None = None
+        """Energy per spec in units before the first decision, where that was made at an earlier time."""
         self.evaluated: list[Changes] = []
         """Energies that were evaluated since the last decision, oldest first."""
 
-    def score_everything(self, progress: Callable[[float], None] | None) -> None:
-        """Compute all terms from scratch, regions in parallel."""
-        tasks = [(scores, regions) for scores in self.specs for regions in scores.tasks()]
+    def score_everything(
+        self, progress: Callable[[float], None] | None = None, kept: KeptScores | None = None
+    ) -> None:
+        """Compute all terms from scratch, regions in parallel.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the finished share.
+        kept : KeptScores, optional
+            Scores of another moment; regions where nothing was merged or cut since are taken from there.
+        """
+        if kept is not None and (self.is_lazy or not kept.fits(self.specs, self.taken)):
+            kept = None
+        tasks: list[tuple[SpecScores, np.ndarray]] = []
         for scores in self.specs:
             everywhere = np.arange(scores.table.tiling.n_regions, dtype=np.int64)
             scores.components = scores.label_components(everywhere, self.taken)
+            changed = everywhere if kept is None else scores.take_over(kept, self.taken)
+            tasks += [(scores, regions) for regions in scores.tasks(changed)]
 
         def work(task: tuple[SpecScores, np.ndarray]) -> tuple[list[SeenRows], Counters]:
             (scores, regions), counters = task, Counters()
@@ -115,6 +134,7 @@ class AgglomerationState:
             self.totals[scores.index] = sum(scores.region_energy.tolist())
         self._first_totals = list(self.totals)
         self._at_start = None if self.is_lazy else [0] * len(self.specs)
+        self._count_from_start()
         self.ranking.start(self.forbidden())
 
     # What can be asked.
@@ -137,11 +157,27 @@ class AgglomerationState:
             )
         )
 
+    def energy_units(self) -> tuple[int, ...]:
+        """Energy per spec in units; it must have been evaluated."""
+        assert self._at_start is not None
+        return tuple(start + total for start, total in zip(self._at_start, self.totals, strict=True))
+
+    def kept_scores(self) -> KeptScores | None:
+        """Copy what scores are added up from; None where not all of it is evaluated."""
+        return None if self.is_lazy else KeptScores.of(self.specs, self.taken)
+
     def evaluate_energy(self) -> None:
         """Evaluate every centre as it is now, if nobody has before."""
         if self._at_start is None:
             now = self.prepare(lambda scores: scores.total_energy())
             self._at_start = [total - change for total, change in zip(now, self.totals, strict=True)]
+            self._count_from_start()
+
+    def _count_from_start(self) -> None:
+        """Count changes of the energy from before the first decision, once both are known."""
+        if self.units_at_start is not None and self._at_start is not None:
+            pairs = zip(self.units_at_start, self._at_start, strict=True)
+            self._first_totals = [first - start for first, start in pairs]
 
     @property
     def segment(self) -> np.ndarray:

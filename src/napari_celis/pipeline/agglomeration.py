@@ -12,6 +12,8 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.contacts import measure_contacts
 from napari_celis.core.errors import ModelError
 from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
+from napari_celis.core.recorded import RecordedHistory
+from napari_celis.core.scores import KeptScores
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.models.apply import energy_of
 from napari_celis.models.model_file import CelisModel, PolicyName
@@ -25,6 +27,8 @@ def agglomerator_of(
     actions: ActionTable | None = None,
     policy: PolicyName | None = None,
     merges: Iterable[tuple[int, int]] = (),
+    past: RecordedHistory | None = None,
+    kept: KeptScores | None = None,
     is_lazy: bool = False,
     device: torch.device | None = None,
     progress: Callable[[float], None] | None = None,
@@ -45,6 +49,8 @@ def agglomerator_of(
         How to order actions; the model's own policy by default.
     merges : iterable of pairs of int
         Ids of adjacent supervoxels to begin with as merged.
+    past, kept : RecordedHistory, KeptScores, optional
+        Decisions to go on from, and scores of another moment; see `Agglomerator`.
     is_lazy : bool
         Evaluate energies only where a decision can depend on them.
     device : torch.device, optional
@@ -61,6 +67,8 @@ def agglomerator_of(
         actions=actions,
         policy=policy_of(model, policy or model.policy, supervoxels, actions, affinities),
         merges=merges,
+        past=past,
+        kept=kept,
         is_lazy=is_lazy,
         progress=progress,
     )

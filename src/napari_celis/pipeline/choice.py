@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,6 +51,13 @@ class Decided:
     """Adjacent supervoxels that are one from the beginning, in the order in which they were joined."""
     apart: tuple[tuple[int, int], ...] = ()
     """Supervoxels that are kept apart: the first decisions of the run, so that they can be undone."""
+
+    @property
+    def digest(self) -> str:
+        """Tell what is decided from something else, in a word; empty where nothing is."""
+        if not self.merges and not self.apart:
+            return ""
+        return hashlib.sha256(repr((self.merges, self.apart)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ import numpy as np
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.kernels import adjacency, changes, seeded
+from napari_celis.core.recorded import RecordedHistory
+from napari_celis.core.scores import KeptScores
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume, role_warnings
 from napari_celis.evaluation.contingency import contingency_table
@@ -54,7 +57,14 @@ class Prepared:
     """Where to stop."""
 
 
-def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) -> Prepared:
+def prepare(
+    choice: Choice,
+    report: Report = silent,
+    *,
+    say: Say | None = None,
+    past: Callable[[Inputs], RecordedHistory | None] | None = None,
+    kept: KeptScores | None = None,
+) -> Prepared:
     """Do everything from chosen volumes to a ready agglomerator.
 
     Parameters
@@ -65,6 +75,10 @@ def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) 
         Called as `report(stage, share)`; an exception it raises ends the work.
     say : callable, optional
         Called with a sentence if grey values had to be changed, or if volumes look exchanged.
+    past : callable, optional
+        Tells what was decided at an earlier time, or refuses what it was not decided about.
+    kept : KeptScores, optional
+        Scores of another moment.
 
     Returns
     -------
@@ -76,6 +90,7 @@ def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) 
     atoms = inputs.atoms
     require_actions(atoms)
     require_room_for_scores(choice, atoms)
+    history = None if past is None else past(inputs)
     scoring = stage("first scores", changes)
     report(scoring, 0.0)
     overlaps = None if choice.truth is None else _overlaps(atoms.supervoxels, choice.truth)
@@ -86,6 +101,8 @@ def prepare(choice: Choice, report: Report = silent, *, say: Say | None = None) 
         actions=atoms.actions,
         policy=choice.known_policy,
         merges=choice.decided.merges,
+        past=history,
+        kept=kept,
         is_lazy=choice.is_lazy,
         progress=lambda share: report(scoring, share),
     )

@@ -232,8 +232,9 @@ def _run_and_measure(run: BlockRun, on_progress: Callable[[str, float], None]) -
         # The first block loads compiled loops, or compiles them: it is computed once more.
         for index in [0, *range(len(grid))]:
             on_progress(stage.title, index / len(grid))
-            run.clear_flag(stage.name, grid.block(index).name)
-            digest = stage.digest(run, grid.block(index))
+            block = grid.block(index)
+            run.clear_flag(stage.name, block.name)
+            digest = stage.digest(run, block)
             done = run_task(Task(run.store.url, run.checksum, stage.name, index, digest, is_tainted=False))
             if done.error is not None:
                 raise BlockwiseError(f"The trial failed at the stage “{stage.title}”: {done.error}")

@@ -266,6 +266,6 @@ def _predict(net: AffinityNet, image: np.ndarray, piece: Piece) -> np.ndarray:
     """
     begin = max(0, piece.start - net.halo_zyx[0])
     seen = in_known_range(image, net.settings.intensity, measure_intensity(image))
-    around = np.asarray(seen[begin : piece.stop + net.halo_zyx[0]])
+    around = np.asarray(seen[begin : piece.stop + net.halo_zyx[0], :, :])
     found = predict_averaged(net, around, AVERAGED_SYMMETRIES)
     return found[:, piece.start - begin : piece.stop - begin].astype(np.float16)

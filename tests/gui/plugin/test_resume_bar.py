@@ -10,15 +10,23 @@ from gui.conftest import VOXEL_NM, kept, small_volumes
 from gui.patience import be_patient
 from models.small import small_model
 from napari_celis.gui.plugin.resume_bar import ResumeBar
-from napari_celis.gui.session.decision_files import (
-    read_decisions,
-)
 from napari_celis.gui.session.engine.commands import Redo
 from napari_celis.gui.session.messages import Message
+from napari_celis.gui.session.session_run import SessionWish
+from napari_celis.gui.session.session_store import old_folder, run_key
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
+from napari_celis.io.session.file import Session
+from napari_celis.pipeline.session_merge import standing
 
 FIRST = 1 << 33
+
+
+def in_file(path):
+    """List the decisions that stand in a session, as `kept` does."""
+    with Session.open(path, read_only=True) as session:
+        steps = [record.event.step for record in standing(session.events())]
+    return [(index, step.kind, step.u_id, step.v_id) for index, step in enumerate(steps)]
 
 
 def open_window(qtbot):
@@ -67,12 +75,11 @@ def test_a_new_window_goes_on_with_exactly_what_stood(qtbot):
     prepare(qtbot, workspace)
     before = decide(qtbot, workspace)
     # What is shown is in the file already: nothing is written when the window closes.
-    path = workspace.run.decisions_path
-    assert kept(read_decisions(path)) == kept(before.steps)
+    path = workspace.run.session_path
+    assert in_file(path) == kept(before.steps)
     assert offer.isHidden()
-    text = path.read_text()
     workspace.dispose()
-    assert path.read_text() == text
+    assert in_file(path) == kept(before.steps)
 
     workspace, offer = open_window(qtbot)
     qtbot.waitUntil(lambda: bool(offer.runs))
@@ -85,7 +92,9 @@ def test_a_new_window_goes_on_with_exactly_what_stood(qtbot):
     after = workspace.run.engine.snapshot
     assert kept(after.steps) == kept(before.steps)
     np.testing.assert_array_equal(after.segment_ids, before.segment_ids)
-    np.testing.assert_allclose(after.scores, before.scores)
+    np.testing.assert_array_equal(after.scores, before.scores)
+    assert after.energy == before.energy
+    assert after.n_undone == before.n_undone
     assert after.constraints == before.constraints
     assert not after.is_running
     assert offer.isHidden()
@@ -93,37 +102,65 @@ def test_a_new_window_goes_on_with_exactly_what_stood(qtbot):
     # What is decided now goes to the same file.
     workspace.run.engine.undo()
     qtbot.waitUntil(lambda: len(workspace.run.engine.snapshot.steps) == len(before.steps) - 1)
-    assert workspace.run.decisions_path == path
-    assert kept(read_decisions(path)) == kept(before.steps[:-1])
+    assert workspace.run.session_path == path
+    assert in_file(path) == kept(before.steps[:-1])
     workspace.dispose()
 
 
-def test_a_second_window_says_that_the_first_has_these_decisions(qtbot):
+def test_skipped_decisions_stay_at_the_end_of_the_queue(qtbot):
+    be_patient(qtbot)
+    workspace, _ = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    decisions = workspace.decisions
+    decisions.next_uncertain()
+    skipped = decisions.pair.action
+    decisions.skip()
+    assert decisions.queue.order()[-1] == skipped
+    engine.merge(FIRST + 1, FIRST + 2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    decisions.next_uncertain()
+    decisions.skip()
+    both = list(decisions.queue.skipped)
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    offer.go.click()
+    qtbot.waitUntil(lambda: workspace.run.engine is not None)
+    assert sorted(workspace.decisions.queue.skipped) == sorted(both)
+    assert skipped in both
+    workspace.dispose()
+
+
+def test_a_second_window_is_told_and_reads_only(qtbot):
     be_patient(qtbot)
     first, _ = open_window(qtbot)
     engine = prepare(qtbot, first)
     engine.merge(FIRST + 1, FIRST + 2)
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
-    path = first.run.decisions_path
+    path = first.run.session_path
 
     second, offer = open_window(qtbot)
     qtbot.waitUntil(lambda: bool(offer.runs))
     offer.go.click()
-    sentence, severity = second.messages.current.text, second.messages.current.severity
-    assert sentence.startswith("Another window has these decisions open")
-    assert severity == "warning"
-    assert not offer.isHidden()
-    assert second.run.engine is None
-    assert not second.preparation.is_busy
+    qtbot.waitUntil(lambda: second.run.engine is not None and len(second.run.engine.snapshot.steps) == 1)
+    assert "is open in another window" in second.messages.current.text
+    assert second.messages.current.severity == "warning"
+    assert second.run.recorder is None
+    second.run.engine.step()
+    qtbot.waitUntil(lambda: len(second.run.engine.snapshot.steps) == 2)
+    assert len(in_file(path)) == 1
 
-    # The first decides once more and closes: now the second goes on with all of it.
+    # The first decides once more and closes: now the second can go on with all of it.
     engine.step()
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 2)
     first.dispose()
-    offer.go.click()
-    qtbot.waitUntil(lambda: second.run.engine is not None and len(second.run.engine.snapshot.steps) == 2)
-    assert second.run.decisions_path == path
-    assert second.messages.current == Message()
+    second.preparation.prepare(session=SessionWish(path, goes_on=True))
+    qtbot.waitUntil(lambda: second.run.recorder is not None)
+    assert len(second.run.engine.snapshot.steps) == 2
+    second.run.engine.step()
+    qtbot.waitUntil(lambda: len(second.run.engine.snapshot.steps) == 3)
+    assert len(in_file(path)) == 3
     second.dispose()
 
 
@@ -135,22 +172,21 @@ def test_who_does_not_wait_for_the_first_window_begins_anew(qtbot):
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
     second, offer = open_window(qtbot)
     qtbot.waitUntil(lambda: bool(offer.runs))
-    offer.go.click()
     offer.later.click()
     assert second.messages.current == Message()
     prepare(qtbot, second)
-    assert second.run.decisions_path != first.run.decisions_path
+    assert second.run.session_path != first.run.session_path
     first.dispose()
     second.dispose()
 
 
-def test_the_tab_agglomerate_says_what_is_done_again(qtbot):
+def test_the_tab_agglomerate_shows_what_stood(qtbot):
     be_patient(qtbot)
     workspace, _ = open_window(qtbot)
     engine = prepare(qtbot, workspace)
     engine.step(3)
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 3)
-    steps, path = engine.snapshot.steps, workspace.run.decisions_path
+    steps, path = engine.snapshot.steps, workspace.run.session_path
     workspace.dispose()
 
     workspace, offer = open_window(qtbot)
@@ -159,10 +195,9 @@ def test_the_tab_agglomerate_says_what_is_done_again(qtbot):
     tab.show()
     qtbot.waitUntil(lambda: bool(offer.runs))
     offer.go.click()
-    qtbot.waitUntil(lambda: tab.form.state.text() == "Ready: 3 decisions stand again.")
-    assert tab.form.run.isEnabled()
-    assert tab.form.figures.value("Merges") == "3"
-    assert kept(read_decisions(path)) == kept(steps)
+    qtbot.waitUntil(lambda: tab.form.run.isEnabled() and workspace.run.engine is not None)
+    qtbot.waitUntil(lambda: tab.form.figures.value("Merges") == "3")
+    assert in_file(path) == kept(steps)
     workspace.dispose()
 
 
@@ -189,11 +224,11 @@ def test_who_begins_anew_loses_nothing_either(qtbot):
     offer.choice.setCurrentIndex(1)
     assert "2 decisions, 0 by hand" in offer.sentence.text()
     offer.choice.setCurrentIndex(0)
-    engine = prepare(qtbot, workspace)
+    prepare(qtbot, workspace)
     qtbot.waitUntil(lambda: len(offer.runs) == 2)
     offer.go.click()
-    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
-    assert engine.snapshot.steps[0].kind == "manual"
+    qtbot.waitUntil(lambda: len(workspace.run.engine.snapshot.steps) == 1)
+    assert workspace.run.engine.snapshot.steps[0].kind == "manual"
     workspace.dispose()
 
 
@@ -214,12 +249,46 @@ def test_an_offer_goes_with_the_model(qtbot):
 def test_a_failed_look_for_earlier_decisions_is_said(qtbot, monkeypatch):
     be_patient(qtbot)
 
-    def fail(key):
+    def fail(*names):
         raise PermissionError("not yours")
 
-    monkeypatch.setattr("napari_celis.gui.session.run_resume.saved_runs", fail)
+    monkeypatch.setattr("napari_celis.gui.session.run_resume.saved_sessions", fail)
     workspace, offer = open_window(qtbot)
     qtbot.waitUntil(lambda: "not yours" in workspace.messages.current.text)
     assert workspace.messages.current.severity == "warning"
     assert offer.isHidden()
+    workspace.dispose()
+
+
+def test_decisions_of_earlier_versions_are_taken_over(qtbot):
+    """One file that cannot be read hides no other."""
+    be_patient(qtbot)
+    workspace, offer = open_window(qtbot)
+    folder = old_folder(run_key(workspace.data.counted().supervoxels, workspace.data.model))
+    folder.mkdir(parents=True)
+    line = '{{"index": {}, "kind": "{}", "u_id": {}, "v_id": {}, "score": -1.0, "energy": 1.0}}'
+    lines = [
+        line.format(0, "manual", FIRST + 1, FIRST + 2),
+        line.format(1, "keep-apart", FIRST + 5, FIRST + 6),
+    ]
+    (folder / "good.jsonl").write_text("\n".join(lines))
+    (folder / "infinite.jsonl").write_text('{"index": Infinity, "kind": "greedy"}')
+    (folder / "deep.jsonl").write_text("[" * 100_000)
+    (folder / "binary.jsonl").write_bytes(bytes(range(256)))
+    offer.resume._searched_for = (None, None, None)
+    offer.resume.search()
+    qtbot.waitUntil(lambda: len(offer.runs) == 1)
+    assert "2 decisions, 2 by hand" in offer.sentence.text()
+    offer.go.click()
+    qtbot.waitUntil(
+        lambda: workspace.run.engine is not None and len(workspace.run.engine.snapshot.steps) == 2
+    )
+    path = workspace.run.session_path
+    assert path.suffix == ".celis"
+    assert in_file(path) == kept(workspace.run.engine.snapshot.steps)
+    assert (folder / "good.jsonl.taken").exists()
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: [run.path for run in offer.runs] == [path])
     workspace.dispose()

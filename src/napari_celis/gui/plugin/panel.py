@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QDockWidget, QTabWidget, QVBoxLayout, QWidget
 
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.plugin.resume_bar import ResumeBar
+from napari_celis.gui.plugin.session_bar import SessionBar
 from napari_celis.gui.qt.progress import ProgressLine
 from napari_celis.gui.qt.widgets import StatusLine, scrolled, wrapped
 from napari_celis.gui.session.messages import Message
@@ -62,6 +63,7 @@ class CelisPanel(QWidget):
         self.status = StatusLine()
         self.progress = ProgressLine()
         self.resume = ResumeBar(workspace)
+        self.session = SessionBar(workspace)
         self.tabs = QTabWidget()
         # All titles fit side by side.
         self.tabs.tabBar().setStyleSheet("QTabBar::tab { padding: 3px 4px; }")
@@ -72,7 +74,7 @@ class CelisPanel(QWidget):
             self.tabs.addTab(scrolled(self._widgets[title]), title)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
-        for widget in (self.status, self.progress, self.resume):
+        for widget in (self.session, self.status, self.progress, self.resume):
             layout.addWidget(widget)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.help)

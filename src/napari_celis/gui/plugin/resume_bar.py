@@ -7,8 +7,8 @@ from qtpy.QtWidgets import QVBoxLayout, QWidget
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.narrow_combo import NarrowCombo
 from napari_celis.gui.qt.widgets import button, row, wrapped
-from napari_celis.gui.session.decision_files import SavedRun
 from napari_celis.gui.session.run_resume import RunResume
+from napari_celis.gui.session.session_store import SavedSession
 from napari_celis.gui.session.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ class ResumeBar(QWidget):
         self.go = button(
             "Go on where you stopped",
             self._on_go,
-            "Make the same decisions again, yours and greedy's, in order.",
+            "Begin where that session ended; all its decisions can be undone.",
         )
         self.later = button(
             "Not now", self._on_later, "Start a new run; the kept decisions stay and are offered again."
@@ -47,7 +47,7 @@ class ResumeBar(QWidget):
         self.refresh()
 
     @property
-    def runs(self) -> list[SavedRun]:
+    def runs(self) -> list[SavedSession]:
         """What is offered, best first."""
         return self.resume.runs
 
@@ -69,7 +69,7 @@ class ResumeBar(QWidget):
     def _enable(self) -> None:
         self.go.setEnabled(not self._workspace.preparation.is_busy)
 
-    def _chosen(self) -> SavedRun | None:
+    def _chosen(self) -> SavedSession | None:
         return self.runs[max(0, self.choice.currentIndex())] if self.runs else None
 
     def _on_go(self) -> None:
@@ -82,7 +82,7 @@ class ResumeBar(QWidget):
         self._workspace.data.check()
 
 
-def _title(run: SavedRun) -> str:
+def _title(run: SavedSession) -> str:
     """Say when a run ended and what stands in it."""
-    decisions = f"{len(run.steps):,} decision{'s' * (len(run.steps) != 1)}"
+    decisions = f"{run.n_decisions:,} decision{'s' * (run.n_decisions != 1)}"
     return f"{run.ended:%d %b %Y, %H:%M}: {decisions}, {run.n_by_hand:,} by hand"

@@ -112,6 +112,9 @@ class BoxReview(QObject):
         layers = {role: _as_layer(role, opened) for role in roles if role in choice.volumes}
         before, self._layers = self._layers, list(layers.values())
         self.opened, self._answers, self.unwritten = opened, BoxAnswers(opened), ()
+        # Two sets of colours at once cannot be told apart.
+        if self._data.supervoxels_layer is not None:
+            self._data.supervoxels_layer.visible = False
         self._data.use_choice(choice, layers, store.path(MODEL) if store.is_local else None)
         for layer in before:
             if layer in self._viewer.layers:

@@ -20,13 +20,16 @@ from napari_celis.gui.layers.volume_layers import (
     labels_layer_like,
     layer_to_affinities,
     layer_to_volume,
+    source_of,
 )
 from napari_celis.gui.session.computed_data import ComputedData
 from napari_celis.gui.session.messages import MessageLine
+from napari_celis.gui.session.run_start import RunStart
 from napari_celis.io.affinities import AffinityVolume
 from napari_celis.pipeline.checks import IncompleteError, check
 from napari_celis.pipeline.choice import Atoms, Choice, Decided
 from napari_celis.pipeline.recipe import Inputs
+from napari_celis.pipeline.session_data import Sources
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import CelisModel, PolicyName
@@ -108,8 +111,7 @@ class DataSelection(QObject):
         """How often a chosen layer was edited; another number means that what was read is out of date."""
         self._layers: dict[Role, Layer | None] = dict.fromkeys(LAYER_ROLES)
         self._computed = ComputedData()
-        self._start: tuple[Layer, Choice] | None = None
-        """A choice with decisions that a run begins with, while this layer has its supervoxels."""
+        self._start = RunStart()
         viewer.layers.events.inserted.connect(self._on_inserted)
         viewer.layers.events.removed.connect(self._on_removed)
 
@@ -228,7 +230,7 @@ class DataSelection(QObject):
         self.model, self.model_path, self.loading_path = choice.model, model_path, None
         self.policy, self.any_voxel_size = choice.known_policy, choice.any_voxel_size
         supervoxels = layers["supervoxels"]
-        self._start = (supervoxels, choice)
+        self._start.use(supervoxels, choice)
         if choice.atoms is not None:
             self._computed.keep_atoms(supervoxels.data, choice.atoms)
         # Everything is in its place when the first layer comes and others hear of it.
@@ -241,8 +243,7 @@ class DataSelection(QObject):
     @property
     def decided(self) -> Decided:
         """What a run of the chosen supervoxels begins with."""
-        is_known = self._start is not None and self._start[0] is self.supervoxels_layer
-        return self._start[1].decided if self._start is not None and is_known else Decided()
+        return self._start.decided(self.supervoxels_layer)
 
     # What comes of it.
 
@@ -270,11 +271,19 @@ class DataSelection(QObject):
             model=self.model,
             policy=self.policy,
             any_voxel_size=self.any_voxel_size,
-            threshold=self._threshold(),
             atoms=self.counted(supervoxels),
-            decided=self.decided,
         )
+        choice = self._start.apply(choice, self.supervoxels_layer)
         return replace(choice, known_affinities=self._computed.affinities_of(choice))
+
+    def sources(self) -> Sources:
+        """Tell where everything lies that is chosen; nothing for what lies in no file."""
+        places: dict[Role, str] = {
+            role: source_of(layer, "") for role, layer in self._layers.items() if layer is not None
+        }
+        if self.affinities_file is not None:
+            places["affinities"] = self.affinities_file.name
+        return Sources(places, "" if self.model_path is None else str(self.model_path))
 
     def counted(self, volume: Volume | None = None) -> Atoms | None:
         """Return the supervoxels of the chosen layer if they were counted already."""
@@ -335,13 +344,6 @@ class DataSelection(QObject):
         elif choice.supervoxels is not None:
             self._computed.keep_atoms(choice.supervoxels.data, inputs.atoms)
         self.changed.emit()
-
-    def _threshold(self) -> float | None:
-        """Return where the chosen data says that runs stop; None leaves it to the model."""
-        if self._start is None or self._start[0] is not self.supervoxels_layer:
-            return None
-        start = self._start[1]
-        return start.threshold if (self.model, self.policy) == (start.model, start.policy) else None
 
     def _loading_text(self) -> str:
         name = "" if self.loading_path is None else self.loading_path.stem
@@ -422,7 +424,7 @@ class DataSelection(QObject):
             return
         if "supervoxels" in roles:
             self.forget_counts()
-            self._start = None
+            self._start.forget()
         self.n_edits += 1
         self.lost.emit(f"The {called(roles[0], event.source.name)} was edited.")
         self.changed.emit()

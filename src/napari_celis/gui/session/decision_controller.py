@@ -147,6 +147,7 @@ class DecisionController(QObject):
             return
         if self.pair.action >= 0:
             self.queue.skip(self.pair.action)
+            self._run.put_aside(self.pair.action)
             self.pair.action = -1
         self.next_uncertain()
 
@@ -244,6 +245,8 @@ class DecisionController(QObject):
         """Follow another engine, or none."""
         self.plan, self._follow_up = None, None
         self.queue = None if self._run.engine is None else DecisionQueue(self._run.engine)
+        if self.queue is not None:
+            self.queue.skipped = self._run.skipped_actions()
 
     def _on_failed(self, failure: CommandFailed) -> None:
         """Nothing follows from a decision that failed."""

@@ -12,12 +12,14 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.session.background.job_queue import JobQueue
 from napari_celis.gui.session.data_selection import DataOrigin, DataSelection
-from napari_celis.gui.session.decision_files import run_key
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.messages import MessageLine, Severity
+from napari_celis.gui.session.session_recorder import SessionRecorder
+from napari_celis.gui.session.session_run import SessionRun, SessionWish, prepare_session
+from napari_celis.gui.session.session_store import new_path
 from napari_celis.pipeline.checks import check_volumes, require_room
 from napari_celis.pipeline.choice import Atoms, Choice
-from napari_celis.pipeline.recipe import Prepared, prepare, prepare_inputs, read_atoms
+from napari_celis.pipeline.recipe import Prepared, prepare_inputs, read_atoms
 from napari_celis.pipeline.stages import Report
 
 if TYPE_CHECKING:
@@ -37,8 +39,12 @@ class PreparedRun:
     origin: DataOrigin
     """What was chosen when the preparation began."""
     prepared: Prepared
-    key: str
-    """Under which decisions are kept."""
+    recorder: SessionRecorder | None
+    """Keeps decisions; None where another window keeps those of the same session."""
+    session_path: Path
+    """The session: one that was opened, or one that begins with the first decision."""
+    remarks: tuple[str, ...]
+    """Sentences that the user should know."""
     and_then: AndThen | None
     """What the run was prepared for."""
 
@@ -69,6 +75,7 @@ class Preparation(QObject):
         self.jobs.cancelled.connect(self._on_cancelled)
         self._is_preparing = False
         self._and_then: AndThen | None = None
+        self._session: SessionWish | None = None
         self._recount = QTimer(self)
         self._recount.setSingleShot(True)
         self._recount.setInterval(RECOUNT_MS)
@@ -118,17 +125,19 @@ class Preparation(QObject):
         """Cut the image into supervoxels in the background and add them as a layer."""
         self.jobs.when_free(self._make_supervoxels)
 
-    def prepare(self, and_then: AndThen | None = None) -> None:
+    def prepare(self, and_then: AndThen | None = None, session: SessionWish | None = None) -> None:
         """Make all that an engine needs in the background.
 
-        A second call meanwhile does not start again; the newest `and_then` counts.
+        A second call meanwhile does not start again; the newest wishes count.
 
         Parameters
         ----------
         and_then : callable, optional
             Called with the engine once it is there.
+        session : SessionWish, optional
+            The session to go on with or to begin; by default a new one in the usual place.
         """
-        self._and_then = and_then
+        self._and_then, self._session = and_then, session
         if not self._is_preparing:
             self._is_preparing = True
             self.jobs.when_free(self._prepare)
@@ -156,19 +165,25 @@ class Preparation(QObject):
         self._is_preparing = self._may_begin()
         if not self._is_preparing:
             return
-        choice, origin = self._data.choice(), self._data.origin()
-        model = choice.model
+        choice, origin, sources = self._data.choice(), self._data.origin(), self._data.sources()
+        wish = self._session or SessionWish(new_path(sources.volumes.get("image", "") or "session"))
+        self._session = None
 
-        def work(report: Report) -> tuple[Prepared, str]:
-            assert model is not None
-            prepared = prepare(choice, report)
-            return prepared, run_key(prepared.inputs.atoms.supervoxels, model, choice.decided)
-
-        def hand_over(result: tuple[Prepared, str]) -> None:
+        def hand_over(result: SessionRun) -> None:
             self._is_preparing = False
-            self.prepared.emit(PreparedRun(choice, origin, *result, self._and_then))
+            self.prepared.emit(
+                PreparedRun(
+                    choice,
+                    origin,
+                    result.prepared,
+                    result.recorder,
+                    result.path,
+                    tuple(result.remarks),
+                    self._and_then,
+                )
+            )
 
-        self.jobs.start(work, hand_over)
+        self.jobs.start(lambda report: prepare_session(wish, choice, sources, report), hand_over)
 
     def _make_supervoxels(self) -> None:
         if self._may_begin():

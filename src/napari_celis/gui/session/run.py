@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qtpy.QtCore import QObject, Signal
 
+from napari_celis.core.errors import ActionError, CelisError
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.session.data_selection import DataOrigin
 from napari_celis.gui.session.engine.engine import Engine
+from napari_celis.gui.session.engine.events import NotSaved
 from napari_celis.gui.session.engine.snapshot import Snapshot
+from napari_celis.gui.session.session_recorder import SessionRecorder
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import PolicyName
@@ -42,8 +46,10 @@ class Run(QObject):
         """How the engine orders merges; another policy may be chosen already."""
         self.origin: DataOrigin | None = None
         """The data that the engine was made of."""
-        self.decisions_path: Path | None = None
-        """Where the decisions are kept."""
+        self.session_path: Path | None = None
+        """The session that the engine goes on with, or that begins with its first decision."""
+        self.recorder: SessionRecorder | None = None
+        """Keeps its decisions; None where nobody does: without an engine, or in a second window."""
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -58,6 +64,26 @@ class Run(QObject):
     def segment_of(self, supervoxel: int) -> int:
         """Return the id of the segment that a supervoxel, by dense index, belongs to now."""
         return 0 if self.engine is None else int(self.engine.snapshot.segment_ids[supervoxel])
+
+    def put_aside(self, action: int) -> None:
+        """Keep in the session that a decision was skipped."""
+        if self.engine is None or self.recorder is None:
+            return
+        try:
+            self.recorder.put_aside(*self.engine.tables.ids_of(action))
+        except CelisError as error:
+            self.not_saved.emit(NotSaved(str(error)))
+
+    def skipped_actions(self) -> list[int]:
+        """List the actions whose decisions were skipped in an earlier window."""
+        if self.engine is None or self.recorder is None:
+            return []
+        tables, found = self.engine.tables, []
+        for u_id, v_id in self.recorder.skipped:
+            with suppress(ActionError):
+                index_of = tables.supervoxels.index_of
+                found.append(tables.actions.find(index_of(u_id), index_of(v_id)))
+        return [action for action in found if action >= 0]
 
     def use(self, engine: Engine | None, policy: PolicyName = "energy") -> None:
         """Work with another engine; None closes the present one.

@@ -13,7 +13,6 @@ from napari_celis.gui.session.background.heap import give_back_freed_memory, set
 from napari_celis.gui.session.box_review import BoxReview
 from napari_celis.gui.session.data_selection import DataSelection
 from napari_celis.gui.session.decision_controller import DecisionController
-from napari_celis.gui.session.decision_files import new_file
 from napari_celis.gui.session.deferred_calls import DeferredCalls
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.messages import MessageLine
@@ -112,11 +111,13 @@ class Workspace(QObject):
         self.run.origin = (
             replace(ready.origin, supervoxels=data.supervoxels_layer) if is_made else ready.origin
         )
-        recorder = new_file(ready.key)
-        self.run.decisions_path = recorder.path
+        self.run.session_path, self.run.recorder = ready.session_path, ready.recorder
         engine = Engine(prepared.agglomerator, prepared.threshold, prepared.overlaps, parent=self)
         self.use_engine(engine, prepared.policy)
-        engine.record_to(recorder)
+        if ready.recorder is not None:
+            engine.record_to(ready.recorder)
+        for remark in ready.remarks:
+            self.messages.say(remark, "warning")
         self.deferred.add(lambda: self._begin(engine, ready.and_then))
 
     def _begin(self, engine: Engine, and_then: AndThen | None) -> None:

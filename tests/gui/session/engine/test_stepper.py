@@ -16,12 +16,19 @@ class Recorder:
 
     def __init__(self, path, error=None):
         self.path, self.error = path, error
-        self.steps, self.is_closed = (), False
+        self.heard, self.events, self.is_closed = [], [], False
 
-    def keep(self, steps):
+    @property
+    def steps(self):
+        return [event.step for event in self.events]
+
+    def hear(self, event):
+        self.heard.append(event)
+
+    def flush(self):
         if self.error is not None:
             raise self.error
-        self.steps = tuple(steps)
+        self.events = list(self.heard)
 
     def close(self):
         self.is_closed = True
@@ -43,7 +50,8 @@ def test_steps_are_taken_one_by_one_and_recorded(stepper, tmp_path):
     while stepper.steps_left > 0:
         assert stepper.step() is None
     assert len(stepper.history) == stepper.n_done == 3
-    assert list(recorder.steps) == stepper.history
+    stepper.record()
+    assert recorder.steps == stepper.history
 
 
 def test_a_run_says_why_it_ended(stepper):
@@ -75,18 +83,33 @@ def test_one_redo_makes_a_whole_jump_again_and_tells_in_between(stepper):
     assert stepper.steps_left == 0
 
 
-def test_earlier_decisions_are_made_again_until_the_window_closes(stepper, tmp_path):
-    stepper.agglomerator.keep_apart((1 << 33) + 1, (1 << 33) + 48)
-    stepper.record()
+def test_undo_and_redo_are_recorded_as_such(stepper, tmp_path):
+    recorder = Recorder(tmp_path / "run")
+    stepper.recording.use(recorder)
     stepper.go(3, FOREVER)
     for _ in range(3):
         stepper.step()
-    earlier = list(stepper.history)
-    other, recorder = Stepper(small_agglomerator(), np.inf), Recorder(tmp_path / "run")
-    other.resume(earlier, recorder, go_on)
-    assert kept(other.history) == kept(recorder.steps) == kept(earlier)
-    other.resume(earlier, recorder, lambda: False)
-    assert kept(other.history) == kept(earlier[:1])
+    stepper.go_back(1)
+    stepper.redo(go_on)
+    stepper.record()
+    kinds = [event.kind for event in recorder.events]
+    assert kinds == ["decide"] * 3 + ["undo"] * 2 + ["redo"] * 2
+
+
+def test_merges_of_a_run_are_written_together(stepper, tmp_path, monkeypatch):
+    recorder = Recorder(tmp_path / "run")
+    stepper.recording.use(recorder)
+    stepper.go(2, FOREVER)
+    stepper.step()
+    monkeypatch.setattr("napari_celis.gui.session.engine.recording.SAVE_SECONDS", 1000.0)
+    stepper.recording.save_if_due()
+    assert not recorder.events
+    monkeypatch.setattr("napari_celis.gui.session.engine.recording.SAVE_SECONDS", 0.0)
+    stepper.recording.save_if_due()
+    assert len(recorder.events) == 1
+    stepper.step()
+    stepper.recording.close()
+    assert len(recorder.events) == 2
 
 
 def test_a_jump_past_the_end_is_refused(stepper):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.journal import Step
 from napari_celis.gui.session.engine.recording import DecisionRecorder
 
 _next_id = count(1)
@@ -91,15 +90,6 @@ class Redo(Command):
 
 
 @dataclass(frozen=True, eq=False)
-class Resume(Command):
-    """Take everything back and make the decisions of an earlier run again."""
-
-    steps: Sequence[Step]
-    recorder: DecisionRecorder
-    """Keeps the decisions from now on."""
-
-
-@dataclass(frozen=True, eq=False)
 class RecordTo(Command):
     """Keep all further decisions."""
 
@@ -118,7 +108,7 @@ class Ask(Command):
     """Of waiting questions with the same key only the newest is asked."""
 
 
-REPEATING = (Redo, Resume)
+REPEATING = (Redo,)
 """Commands that make earlier decisions again."""
 FORWARD = (StartRun, RunToThreshold, TakeSteps)
 """Commands that take new merges."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 from qtpy.QtCore import QObject, Qt, QTimer, Signal
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
-from napari_celis.core.journal import Step
 from napari_celis.core.parallel import default_threads
 from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.gui.session.engine import commands as do
@@ -181,18 +180,6 @@ class Engine(QObject):
     def record_to(self, recorder: DecisionRecorder) -> do.RecordTo:
         """Write every decision to disk, before the window shows it."""
         return self._send(do.RecordTo(recorder))
-
-    def resume(self, steps: Sequence[Step], recorder: DecisionRecorder) -> do.Resume:
-        """Take everything back and make earlier decisions again; `recorder` keeps new ones.
-
-        Parameters
-        ----------
-        steps : sequence of Step
-            Oldest first.
-        recorder : DecisionRecorder
-            Where new decisions go.
-        """
-        return self._send(do.Resume(steps, recorder))
 
     # Questions.
 

@@ -197,8 +197,6 @@ class EngineThread:
                 stepper.go_back(command.n_steps)
             case do.Redo():
                 stepper.redo(self._between)
-            case do.Resume():
-                stepper.resume(command.steps, command.recorder, self._between)
             case _:
                 raise TypeError(f"The engine knows no command {type(command).__name__}.")
 
@@ -221,11 +219,15 @@ class EngineThread:
             self._fail(None, error)
         else:
             self._speed.after_step()
-            problem = self._stepper.recording.problem
-            # Every step of a run would say the same.
-            if problem and problem != before:
-                self._tell(NotSaved(problem))
+            self._stepper.recording.save_if_due()
+            self._say_problem(before)
         self._pacer.request(is_urgent=self._stepper.steps_left <= 0)
+
+    def _say_problem(self, before: str) -> None:
+        """Say why decisions could not be written, once: every step of a run would say the same."""
+        problem = self._stepper.recording.problem
+        if problem and problem != before:
+            self._tell(NotSaved(problem))
 
     def _report_if_due(self) -> None:
         """Send a snapshot, unless the window has not drawn the last one yet."""
@@ -233,6 +235,10 @@ class EngineThread:
             if not self._pacer.may_report():
                 return
             self._pacer.begin_report()
+        # What is shown is on the disk.
+        before = self._stepper.recording.problem
+        self._stepper.recording.save()
+        self._say_problem(before)
         end, self._end = self._end, None
         self._tell(Advanced(self._take_snapshot(), end))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
 from pathlib import Path
 from typing import Protocol
 
 from napari_celis.core.errors import CelisError
-from napari_celis.core.journal import Step
+from napari_celis.core.journal import Event
+
+SAVE_SECONDS = 0.1
+"""Merges of a run are written together, at least this often, and always before they are shown."""
 
 
 class DecisionRecorder(Protocol):
@@ -17,8 +20,11 @@ class DecisionRecorder(Protocol):
     def path(self) -> Path:
         """Where they go."""
 
-    def keep(self, steps: Sequence[Step]) -> None:
-        """Write what has changed since the last call; `steps` are all decisions that stand, oldest first.
+    def hear(self, event: Event) -> None:
+        """Take a decision, an undo or a redo; called for each, in order."""
+
+    def flush(self) -> None:
+        """Write what was heard; when this returns it is on the disk.
 
         Raises a CelisError with a sentence for the user, or an OSError.
         """
@@ -32,6 +38,7 @@ class Recording:
 
     def __init__(self) -> None:
         self._recorder: DecisionRecorder | None = None
+        self._saved_at = time.monotonic()
         self.problem = ""
         """Why the last decisions could not be written; "" if they were."""
 
@@ -40,21 +47,32 @@ class Recording:
         self.close()
         self._recorder = recorder
 
-    def save(self, steps: Sequence[Step]) -> None:
-        """Write all decisions that stand."""
-        self.problem = ""
+    def hear(self, event: Event) -> None:
+        """Pass on what happens to the history."""
+        if self._recorder is not None:
+            self._recorder.hear(event)
+
+    def save_if_due(self) -> None:
+        """Write what happened in a run, not more often than needed: merges of a run are written together."""
+        if time.monotonic() >= self._saved_at + SAVE_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        """Write all that happened."""
+        self.problem, self._saved_at = "", time.monotonic()
         if self._recorder is None:
             return
         try:
-            self._recorder.keep(steps)
+            self._recorder.flush()
         except CelisError as error:
             self.problem = str(error)
         except OSError as error:
             folder, reason = self._recorder.path.parent, error.strerror or str(error)
-            self.problem = f"Decisions cannot be kept in {folder} ({reason}). Export them before closing."
+            self.problem = f"Decisions cannot be kept in {folder} ({reason}). Save the session elsewhere."
 
     def close(self) -> None:
-        """Let go of the recorder."""
+        """Write what is left, and let go of the recorder."""
         if self._recorder is not None:
+            self.save()
             self._recorder.close()
             self._recorder = None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import Step
-from napari_celis.core.replay import offer_again
 from napari_celis.gui.session.engine.events import RunEnd
-from napari_celis.gui.session.engine.recording import DecisionRecorder, Recording
+from napari_celis.gui.session.engine.recording import Recording
 
 FOREVER = float("inf")
 Between = Callable[[], bool]
@@ -31,6 +30,7 @@ class Stepper:
         self.agglomerator = agglomerator
         self.threshold = float(threshold)
         self.recording = Recording()
+        agglomerator.journal.listener = self.recording.hear
         self.history: list[Step] = list(agglomerator.history)
         """The decisions that stand, oldest first."""
         self.n_done = 0
@@ -73,7 +73,6 @@ class Stepper:
             return RunEnd.THRESHOLD if self.agglomerator.best_action() >= 0 else RunEnd.NOTHING_LEFT
         self.history.append(step)
         self._jumps.clear()
-        self.recording.save(self.history)
         self.n_done += 1
         self.steps_left -= 1
         return None
@@ -113,29 +112,10 @@ class Stepper:
         n_wanted = self._jumps.pop(n_done, n_done + 1) - n_done
         self._redo_many(max(1, min(n_wanted, n_undone)), between)
 
-    def resume(self, steps: Sequence[Step], recorder: DecisionRecorder, between: Between) -> None:
-        """Take everything back, then make the decisions of an earlier run again.
-
-        Parameters
-        ----------
-        steps : sequence of Step
-            Oldest first.
-        recorder : DecisionRecorder
-            Keeps decisions from now on.
-        between : callable
-            Called between two decisions; False ends it.
-        """
-        self.recording.use(recorder)
-        self.go_back(0)
-        self.history = []
-        offer_again(self.agglomerator, steps)
-        self._redo_many(len(steps), between)
-
     def _redo_many(self, n_steps: int, between: Between) -> None:
         try:
             for n_left in reversed(range(n_steps)):
                 self.history.append(self.agglomerator.redo())
-                self.recording.save(self.history)
                 self.n_done += 1
                 self.steps_left = n_left
                 if n_left and not between():
@@ -150,4 +130,4 @@ class Stepper:
         self.history = list(self.agglomerator.history)
         if not self.agglomerator.journal.undone:
             self._jumps.clear()
-        self.recording.save(self.history)
+        self.recording.save()

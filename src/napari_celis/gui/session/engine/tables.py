@@ -12,17 +12,20 @@ from napari_celis.core.supervoxels import Supervoxels
 
 @dataclass(frozen=True, eq=False)
 class RunTables:
-    """Supervoxels, actions and descriptor specs of one run."""
+    """Supervoxels, actions, descriptor specs and the first energy of one run."""
 
     supervoxels: Supervoxels
     actions: ActionTable
     specs: tuple[DescriptorSpec, ...]
+    first_energy: float
+    """Energy before the first decision, also where that was made at an earlier time."""
 
     @classmethod
     def of(cls, agglomerator: Agglomerator) -> RunTables:
         """Collect them; before the engine's thread starts, or in it."""
         specs = tuple(scores.table.tiling.spec for scores in agglomerator.specs)
-        return cls(agglomerator.supervoxels, agglomerator.actions, specs)
+        first_energy = agglomerator.energy - agglomerator.energy_change
+        return cls(agglomerator.supervoxels, agglomerator.actions, specs, first_energy)
 
     def ids_of(self, action: int) -> tuple[int, int]:
         """Return the ids of the two supervoxels of an action."""

@@ -92,17 +92,19 @@ class AgglomerateForm(QWidget):
         """Say how the run stands."""
         self.state.setText(sentence)
 
-    def start(self, first: Snapshot, threshold: float) -> None:
+    def start(self, first: Snapshot, first_energy: float, threshold: float) -> None:
         """Begin plots and threshold anew, for another run.
 
         Parameters
         ----------
         first : Snapshot
             How the run begins.
+        first_energy : float
+            Energy before any decision.
         threshold : float
             Where it stops.
         """
-        self.energy.start(first.energy)
+        self.energy.start(first_energy)
         self.scores.start(first.scores[first.available], threshold)
         self.show_threshold(threshold)
 

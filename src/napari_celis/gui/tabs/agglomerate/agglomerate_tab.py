@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QMessageBox, QVBoxLayout, QWidget
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import RUN_KEYS, STEP_KEY
 from napari_celis.gui.qt.progress import Progress
-from napari_celis.gui.session.engine.commands import FORWARD, REPEATING, Pause, Resume
+from napari_celis.gui.session.engine.commands import FORWARD, REPEATING, Pause
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.events import RunEnd
 from napari_celis.gui.session.engine.snapshot import Snapshot
@@ -142,7 +142,7 @@ class AgglomerateTab(QWidget):
         if engine is not None:
             engine.set_speed(self.form.speed_limit)
             first = engine.snapshot
-            self.form.start(first, engine.threshold)
+            self.form.start(first, engine.tables.first_energy, engine.threshold)
             self.form.say("Ready.")
             self._show(first)
         self._on_data_changed()
@@ -196,7 +196,7 @@ class AgglomerateTab(QWidget):
         """Say whether a run goes on."""
         if snapshot.is_running:
             self.form.say(AGAIN if isinstance(snapshot.last_command, REPEATING) else "Running.")
-        elif isinstance(snapshot.last_command, Resume) or self.form.sentence == AGAIN:
+        elif self.form.sentence == AGAIN:
             self.form.say(f"Ready: {len(snapshot.steps):,} decisions stand again.")
         elif self.form.sentence == "Running." or isinstance(snapshot.last_command, Pause):
             self.form.say("Paused.")

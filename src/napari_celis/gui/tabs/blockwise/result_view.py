@@ -93,6 +93,9 @@ class ResultView(QWidget):
         # What is painted on it would be lost.
         self.layer.editable = False
         self._workspace.viewer.add_layer(self.layer)
+        # Two sets of colours at once cannot be told apart.
+        if self._workspace.data.supervoxels_layer is not None:
+            self._workspace.data.supervoxels_layer.visible = False
 
     def _on_open(self) -> None:
         """Open the box around the middle of the view."""
@@ -107,7 +110,7 @@ class ResultView(QWidget):
         )
 
     def _on_box(self) -> None:
-        """Make room for a box: two sets of colours at once cannot be told apart."""
+        """Make room for a box."""
         box, layer = self._workspace.box, self._shown()
         if box.opened is not self._hidden_for and box.is_active and layer is not None:
             self._hidden_for = box.opened

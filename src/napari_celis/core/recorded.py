@@ -1,0 +1,325 @@
+"""Decisions of an earlier time: what they lead to without computing a score, and how they are undone.
+
+A session file knows what was decided, not what it changed in thousands of sums. Segments, their names and
+constraints follow from the decisions alone; scores follow from the segments in one pass. A recorded merge is
+undone by taking its action out, as a cut does; a recorded cut by making its merges again. Sums are whole
+numbers, so both lead to the same bits as undoing on the day of the decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from napari_celis.core.action_lookup import find_action, require_two
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.constraints import Constraints
+from napari_celis.core.errors import ActionError
+from napari_celis.core.journal import Entry, Event, Step
+from napari_celis.core.merge_forest import MergeForest
+from napari_celis.core.operations import (
+    NOTHING,
+    Cut,
+    Merge,
+    Operation,
+    Removed,
+    leaving,
+    name_of,
+    put_back,
+    remove,
+)
+from napari_celis.core.segment_graph import larger
+from napari_celis.core.state import AgglomerationState
+from napari_celis.core.supervoxels import Supervoxels
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedHistory:
+    """What a list of events leads to."""
+
+    done: tuple[Entry, ...]
+    """Decisions that stand, oldest first."""
+    undone: tuple[Entry, ...]
+    """Decisions that can be done again, the next one last."""
+    order: tuple[int, ...]
+    """Taken actions in the order in which they were taken."""
+    segment: np.ndarray
+    """Segment of every supervoxel, int32 (N + 1,)."""
+    constraints: Constraints
+    units_at_start: tuple[int, ...] | None = None
+    """Energy per spec before the first decision, from `Agglomerator.energy_units`."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedMerge:
+    """A merge of which only the action is known."""
+
+    action: int
+    moved: np.ndarray
+    segments: np.ndarray
+
+    def undo(self, state: AgglomerationState) -> None:
+        """Take the merge out; it is the newest, so no other one goes with it."""
+        state.forget_evaluated()
+        Cut.do(state, self.action, int(self.segments[0]) if len(self.segments) else None)
+        # Nothing that is saved from before this decision needs them.
+        state.evaluated = []
+
+    def arrays(self) -> list[np.ndarray]:
+        """List the arrays that it keeps."""
+        return [self.moved, self.segments]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCut:
+    """A cut of which only the actions that went are known."""
+
+    segment: int
+    removed: Removed
+    moved: np.ndarray
+    segments: np.ndarray
+
+    def undo(self, state: AgglomerationState) -> None:
+        """Merge again what was cut, under the name from before."""
+        state.forget_evaluated()
+        done: list[Merge] = []
+        try:
+            for _, action in self.removed:
+                done.append(Merge.do(state, action, self.segment))
+        except BaseException:
+            for merge in reversed(done):
+                merge.undo(state)
+            raise
+        del state.order[len(state.order) - len(done) :]
+        put_back(state.order, self.removed)
+        state.evaluated = []
+
+    def arrays(self) -> list[np.ndarray]:
+        """List the arrays that it keeps."""
+        return [self.moved, self.segments]
+
+
+class Recorder:
+    """Follows decisions by their segments alone.
+
+    Parameters
+    ----------
+    supervoxels, actions : Supervoxels, ActionTable
+        The volume that they are about.
+    """
+
+    def __init__(self, supervoxels: Supervoxels, actions: ActionTable) -> None:
+        self._supervoxels, self._actions = supervoxels, actions
+        self.segment = np.arange(supervoxels.n + 1, dtype=np.int32)
+        self.constraints = Constraints()
+        self.done: list[Entry] = []
+        self.undone: list[Entry] = []
+        self.n_segments = int(np.count_nonzero(supervoxels.sizes[1:]))
+        self._order: list[int] = []
+        self._taken = np.zeros(len(actions), dtype=bool)
+        self._voxels: list[int] = supervoxels.sizes.tolist()
+        self._members: dict[int, list[int]] = {}
+
+    def history(self, units_at_start: tuple[int, ...] | None = None) -> RecordedHistory:
+        """Return where the decisions have led."""
+        return RecordedHistory(
+            tuple(self.done),
+            tuple(self.undone),
+            tuple(self._order),
+            self.segment.copy(),
+            self.constraints,
+            units_at_start,
+        )
+
+    def is_taken(self, u_id: int, v_id: int) -> bool:
+        """Tell whether the action between two adjacent supervoxels is taken."""
+        return bool(self._taken[self._find(u_id, v_id)])
+
+    def is_kept_apart(self, u_id: int, v_id: int) -> bool:
+        """Tell whether these very supervoxels are kept apart."""
+        return self.constraints.has(self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id))
+
+    def forbidding_pair(self, u_id: int, v_id: int) -> tuple[int, int] | None:
+        """Return the ids of the pair that keeps the segments of two supervoxels apart, or None."""
+        u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
+        pair = self.constraints.between(self.segment, u, v)
+        return None if pair is None else self._ids(*pair)
+
+    def merges_between(self, u_id: int, v_id: int) -> list[tuple[int, int]]:
+        """List the merges, as pairs of ids, that connect two supervoxels of one segment; none in others."""
+        u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
+        if self.segment[u] != self.segment[v]:
+            return []
+        path = self._forest(int(self.segment[u])).path(u, v)
+        return [self._ids(int(self._actions.u[a]), int(self._actions.v[a])) for a in path]
+
+    def _ids(self, u: int, v: int) -> tuple[int, int]:
+        return int(self._supervoxels.ids[u]), int(self._supervoxels.ids[v])
+
+    def follow(self, event: Event) -> None:
+        """Follow one more event.
+
+        Raises
+        ------
+        ActionError
+            If it cannot be done: the record is of another volume, or damaged.
+        """
+        if event.kind == "undo":
+            self.undo()
+        elif event.kind == "redo":
+            if not self.undone:
+                raise ActionError("There is nothing to redo.")
+            rest = self.undone[:-1]
+            self.decide(event.step)
+            self.undone = rest
+        else:
+            self.decide(event.step)
+
+    def decide(self, step: Step) -> None:
+        """Follow a decision; its row, place and segments are found anew."""
+        before, operation, joins = self.constraints, None, False
+        if step.kind == "keep-apart":
+            action = self._keep_apart(step)
+        else:
+            action = self._find(step.u_id, step.v_id)
+            operation = self._cut(action, step) if step.kind == "cut" else self._merge(action, step)
+            joins = step.kind != "cut" and len(operation.moved) > 0
+        kept = replace(
+            step,
+            index=len(self.done),
+            action_index=action,
+            joins_segments=joins,
+            n_segments=self.n_segments,
+        )
+        self.done.append(Entry(kept, operation, before))
+        self.undone.clear()
+
+    def undo(self) -> Step:
+        """Take the newest decision back."""
+        if not self.done:
+            raise ActionError("There is nothing to undo.")
+        entry = self.done.pop()
+        self.constraints, operation = entry.constraints, entry.operation
+        if isinstance(operation, RecordedMerge):
+            self._taken[self._order.pop()] = False
+            if len(operation.moved):
+                self._part(operation, int(operation.segments[0]))
+        elif isinstance(operation, RecordedCut):
+            put_back(self._order, operation.removed)
+            self._taken[[action for _, action in operation.removed]] = True
+            if len(operation.moved):
+                self._join(operation.segment, int(self.segment[operation.moved[0]]))
+        self.undone.append(entry)
+        return entry.step
+
+    def _find(self, u_id: int, v_id: int) -> int:
+        return find_action(self._supervoxels, self._actions, u_id, v_id)
+
+    def _members_of(self, segment: int) -> list[int]:
+        return self._members.setdefault(segment, [segment])
+
+    def _merge(self, action: int, step: Step) -> Operation:
+        if self._taken[action]:
+            raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are merged already.")
+        u, v = int(self._actions.u[action]), int(self._actions.v[action])
+        if self.constraints.between(self.segment, u, v) is not None:
+            raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} lie in segments that are kept apart.")
+        a, b = int(self.segment[u]), int(self.segment[v])
+        moved, segments = NOTHING, NOTHING
+        if a != b:
+            kept = larger(a, b, self._voxels)
+            moved = self._join(kept, a + b - kept)
+            segments = np.full(len(moved), a + b - kept, dtype=np.int32)
+        self._order.append(action)
+        self._taken[action] = True
+        return RecordedMerge(action, moved, segments)
+
+    def _cut(self, action: int, step: Step) -> Operation:
+        if not self._taken[action]:
+            raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} were never merged directly.")
+        segment = int(self.segment[self._actions.u[action]])
+        sides = self._forest(segment).sides(action)
+        removed = remove(self._order, sides.removed)
+        self._taken[list(sides.removed)] = False
+        moved = leaving(sides, segment).astype(np.int32)
+        cut = RecordedCut(segment, removed, moved, np.full(len(moved), segment, dtype=np.int32))
+        if len(moved):
+            self._part(cut, name_of(moved, self._supervoxels.sizes))
+        return cut
+
+    def _forest(self, segment: int) -> MergeForest:
+        order = np.array(self._order, dtype=np.int64)
+        own = order[self.segment[self._actions.u[order]] == segment]
+        return MergeForest(self._actions, np.array(self._members_of(segment)), own.tolist())
+
+    def _keep_apart(self, step: Step) -> int:
+        u, v = self._supervoxels.index_of(step.u_id), self._supervoxels.index_of(step.v_id)
+        require_two(u, v, step.u_id)
+        if self.segment[u] == self.segment[v]:
+            raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are in one segment.")
+        if self.constraints.has(u, v):
+            raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are kept apart already.")
+        self.constraints = self.constraints.with_pair(u, v)
+        return self._actions.find(u, v)
+
+    def _join(self, kept: int, absorbed: int) -> np.ndarray:
+        """Let one segment take in another; returns the supervoxels that moved, int32."""
+        leaving_members = self._members_of(absorbed)
+        self._members_of(kept).extend(leaving_members)
+        moved = np.array(leaving_members, dtype=np.int32)
+        self.segment[moved] = kept
+        self._voxels[kept] += self._voxels[absorbed]
+        self.n_segments -= 1
+        return moved
+
+    def _part(self, operation: RecordedMerge | RecordedCut, name: int) -> None:
+        """Let supervoxels leave their segment under a name of their own."""
+        moved = operation.moved
+        segment = int(self.segment[moved[0]])
+        own = self._members_of(segment)
+        if own[-len(moved) :] == moved.tolist():
+            del own[-len(moved) :]
+        else:
+            gone = set(moved.tolist())
+            self._members[segment] = [member for member in own if member not in gone]
+        self._members[name] = moved.tolist()
+        self.segment[moved] = name
+        voxels = int(self._supervoxels.sizes[moved].sum())
+        self._voxels[segment] -= voxels
+        self._voxels[name] = voxels
+        self.n_segments += 1
+
+
+def recorded_history(
+    supervoxels: Supervoxels,
+    actions: ActionTable,
+    events: Iterable[Event],
+    units_at_start: tuple[int, ...] | None = None,
+) -> RecordedHistory:
+    """Follow events from the beginning.
+
+    Parameters
+    ----------
+    supervoxels, actions : Supervoxels, ActionTable
+        The volume that they are about.
+    events : iterable of Event
+        In order.
+    units_at_start : tuple of int, optional
+        Energy per spec before the first of them.
+
+    Raises
+    ------
+    ActionError
+        Naming the first event that cannot be done on this volume.
+    """
+    recorder = Recorder(supervoxels, actions)
+    for number, event in enumerate(events, start=1):
+        try:
+            recorder.follow(event)
+        except ActionError as error:
+            raise ActionError(
+                f"Event {number} of the record cannot be done on this volume: {error}"
+            ) from error
+    return recorder.history(units_at_start)

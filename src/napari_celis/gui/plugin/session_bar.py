@@ -1,0 +1,90 @@
+"""Which session the run belongs to, and a menu to begin, open and save one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+
+from napari_celis.gui.session.session_files import MissingData, SessionFiles
+from napari_celis.gui.session.session_store import sessions_folder
+from napari_celis.gui.session.workspace import Workspace
+from napari_celis.io.session.file import SUFFIX
+
+FILTER = f"Sessions (*{SUFFIX})"
+NO_SESSION = "Session: none yet"
+
+
+class SessionBar(QWidget):
+    """One line: the name of the session, and a menu.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Shared by all tabs of a viewer.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.files = SessionFiles(workspace)
+        self.name = QLabel(NO_SESSION)
+        self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.menu = QMenu(self)
+        self.new = self.menu.addAction("New…", self._on_new)
+        self.open = self.menu.addAction("Open…", self._on_open)
+        self.save_as = self.menu.addAction("Save as…", self._on_save_as)
+        self.recent = self.menu.addMenu("Recent")
+        self.button = QToolButton()
+        self.button.setText("Session")
+        self.button.setToolTip(
+            "Every decision is kept in a session file, from the first one on. Begin, open or save one here."
+        )
+        self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.button.setMenu(self.menu)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.name, 1)
+        layout.addWidget(self.button)
+        self.menu.aboutToShow.connect(self.refresh)
+        self.files.changed.connect(self.refresh)
+        self.files.missing.connect(self._on_missing)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show which session it is, and which were used lately."""
+        path = self.files.path
+        if path is None:
+            self.name.setText(NO_SESSION)
+        else:
+            self.name.setText(f"Session: {path.stem}" + ("" if self.files.is_kept else " (reading only)"))
+        self.name.setToolTip("" if path is None else str(path))
+        self.save_as.setEnabled(path is not None)
+        self.recent.clear()
+        for place in self.files.recent():
+            action = self.recent.addAction(place.stem)
+            action.setToolTip(str(place))
+            action.triggered.connect(lambda checked=False, place=place: self.files.open(place))
+        self.recent.setEnabled(not self.recent.isEmpty())
+
+    def _on_new(self) -> None:
+        name, _ = QFileDialog.getSaveFileName(self, "New session", "", FILTER)
+        if name:
+            self.files.new(Path(name))
+
+    def _on_open(self) -> None:
+        start = str(sessions_folder()) if sessions_folder().is_dir() else ""
+        name, _ = QFileDialog.getOpenFileName(self, "Open session", start, FILTER)
+        if name:
+            self.files.open(Path(name))
+
+    def _on_save_as(self) -> None:
+        name, _ = QFileDialog.getSaveFileName(self, "Save session as", "", FILTER)
+        if name:
+            self.files.save_as(Path(name))
+
+    def _on_missing(self, missing: MissingData) -> None:
+        """Ask where the first thing is that was not found; the others come after it."""
+        role = missing.missing[0]
+        name, _ = QFileDialog.getOpenFileName(self, f"Where is the {role} of {missing.path.stem} now?")
+        if name:
+            self.files.open(missing.path, {**missing.relocate, role: name})

@@ -1,0 +1,144 @@
+"""Writes the decisions of a run to its session file, which begins with the first of them. No Qt here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from napari_celis.core.journal import Event
+from napari_celis.gui.session.session_store import note_recent, sessions_folder
+from napari_celis.io.session.file import Session
+from napari_celis.io.session.records import Question, SessionEvent, SessionHead
+from napari_celis.io.session.writer import SessionWriter, user_name
+from napari_celis.pipeline.session_data import Sources, moved
+
+
+class SessionRecorder:
+    """Keeps decisions in a session; all methods but `put_aside` belong to the engine's thread.
+
+    Parameters
+    ----------
+    path : Path
+        Of the session.
+    head : SessionHead
+        What it is about.
+    sources : Sources
+        Where that lies.
+    session : Session, optional
+        The session, if it is open; without it the file is made with the first decision.
+    """
+
+    def __init__(
+        self, path: Path, head: SessionHead, sources: Sources, session: Session | None = None
+    ) -> None:
+        self._path, self._head, self._sources = path, head, sources
+        self._writer: SessionWriter | None = None
+        self._early: list[Event] = []
+        self._put_aside: list[Question] = []
+        self._lock = threading.Lock()
+        self.skipped: list[tuple[int, int]] = []
+        """Ids of supervoxels whose decisions were put aside at an earlier time."""
+        if session is not None:
+            self.skipped = [(one.u_id, one.v_id) for one in session.questions()]
+            self._use(session)
+
+    @property
+    def path(self) -> Path:
+        """Where decisions go."""
+        return self._path
+
+    def hear(self, event: Event) -> None:
+        """Take an event of the journal."""
+        if self._writer is None:
+            self._early.append(event)
+        else:
+            self._writer(event)
+
+    def flush(self) -> None:
+        """Write all that was heard; when this returns it is on the disk.
+
+        Raises
+        ------
+        SessionError
+            If that fails; the next call tries again.
+        """
+        if self._early:
+            self.begin()
+        if self._writer is not None:
+            self._writer.flush()
+
+    def put_aside(self, u_id: int, v_id: int) -> None:
+        """Keep that a decision was skipped; before the first decision there is no file, so it waits.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the supervoxels.
+        """
+        with self._lock:
+            self._put_aside.append(Question(u_id, v_id, "skipped", "", time.time(), user_name()))
+            if self._writer is not None:
+                self._write_put_aside(self._writer.session)
+
+    def begin(self) -> None:
+        """Make the file now, if it is not there yet."""
+        if self._writer is not None:
+            return
+        if self._path.parent == sessions_folder():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._use(Session.create(self._path, self._head))
+
+    def save_as(self, path: Path) -> None:
+        """Go on in a copy under another name; the session that there was stays as it is.
+
+        Parameters
+        ----------
+        path : Path
+            A session that has this name is replaced, unless it is open somewhere.
+        """
+        # What could not be written where it was may be why it should go elsewhere.
+        if self._writer is None:
+            before, self._path = self._path, path
+            try:
+                self.begin()
+            except BaseException:
+                self._path = before
+                raise
+        else:
+            old = self._writer.session
+            old.save_as(path, replace_old=True)
+            new = Session.open(path)
+            head = moved(new.head, self._sources, path)
+            if head is not None:
+                new.change_head(volumes=head.volumes, model_path=head.model_path)
+            with self._lock:
+                self._path, self._writer.session = path, new
+                old.close()
+            note_recent(path)
+        self.flush()
+
+    def events(self) -> list[SessionEvent]:
+        """Read everything that is in the file."""
+        return [] if self._writer is None else list(self._writer.session.events())
+
+    def close(self) -> None:
+        """Let go of the file, and let other windows have it."""
+        with self._lock:
+            if self._writer is not None:
+                self._writer.session.close()
+                self._writer = None
+
+    def _use(self, session: Session) -> None:
+        with self._lock:
+            self._writer = SessionWriter(session)
+            for event in self._early:
+                self._writer(event)
+            self._early.clear()
+            self._write_put_aside(session)
+        note_recent(self._path)
+
+    def _write_put_aside(self, session: Session) -> None:
+        while self._put_aside:
+            session.answer(self._put_aside[0])
+            del self._put_aside[0]

@@ -1,0 +1,378 @@
+"""The session file: made, opened, written to, copied; one writer at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from napari_celis.core.errors import VolumeError
+from napari_celis.io.atomic import clear_leftovers, sibling
+from napari_celis.io.durable import sync_file, sync_folder
+from napari_celis.io.locks import locked
+from napari_celis.io.session.database import bounded, connect, remove_side_files, require_database, translated
+from napari_celis.io.session.records import (
+    Question,
+    SegmentNote,
+    SessionError,
+    SessionEvent,
+    SessionHead,
+    SessionInUseError,
+)
+from napari_celis.io.session.rows import (
+    Checker,
+    event_from_row,
+    event_to_row,
+    head_from_rows,
+    head_to_rows,
+    question_from_row,
+    segment_from_row,
+    to_sql,
+)
+from napari_celis.io.session.schema import VERSION, migrate, version_of
+
+SUFFIX = ".celis"
+MAX_EVENTS = 50_000_000
+AT_ONCE = 10_000
+"""Events that are read at a time."""
+_SOME_EVENTS = "SELECT * FROM events WHERE number > ? ORDER BY number LIMIT ?"
+_EVENTS = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+class Session:
+    """An open session file; `Session.create` and `Session.open` make one. May be used from several threads.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    connection : sqlite3.Connection
+        Open on it, or on a copy of it in memory.
+    locks : ExitStack
+        What to let go at the end.
+    is_read_only : bool
+        Whether nothing may be written.
+    """
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, locks: ExitStack, *, is_read_only: bool
+    ) -> None:
+        self.path, self.is_read_only = path, is_read_only
+        self._connection, self._locks = connection, locks
+        self._mutex = threading.RLock()
+        self._check = Checker(str(path))
+        self._is_closed = False
+        with self._reading():
+            self.head = self._read_head()
+            self.n_events = self._count_events()
+
+    @classmethod
+    def create(cls, path: Path, head: SessionHead) -> Session:
+        """Make a new session file and open it for writing.
+
+        Parameters
+        ----------
+        path : Path
+            Nothing may have this name; it appears when the file is complete.
+        head : SessionHead
+            What decisions will be about.
+
+        Raises
+        ------
+        SessionError
+        """
+        if path.exists():
+            raise SessionError(f"{path} exists already. Open it, or choose another name.")
+        with translated(path, "written"), hold(path) as locks:
+            temporary = sibling(path)
+            clear_leftovers(path)
+            try:
+                _write_new(temporary, head)
+                remove_side_files(path)
+                temporary.rename(path)
+                sync_folder(path.parent)
+            finally:
+                temporary.unlink(missing_ok=True)
+            return cls._open_held(path, locks)
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> Session:
+        """Open a session file.
+
+        Parameters
+        ----------
+        path : Path
+            A file of this or an earlier version, which is brought to this one where it may be written.
+        read_only : bool
+            Change nothing, and do not mind who else has it open.
+
+        Raises
+        ------
+        SessionInUseError
+            If another window or program writes to it.
+        SessionError
+            If it cannot be read.
+        """
+        require_database(path)
+        if read_only:
+            return cls._open_to_read(path)
+        with hold(path) as locks:
+            return cls._open_held(path, locks)
+
+    @classmethod
+    def _open_held(cls, path: Path, locks: ExitStack) -> Session:
+        connection = connect(path, read_only=False)
+        try:
+            with translated(path, "written"), bounded(connection, path):
+                migrate(connection, version_of(connection, str(path)))
+            return cls(path, connection, locks.pop_all(), is_read_only=False)
+        except BaseException:
+            connection.close()
+            raise
+
+    @classmethod
+    def _open_to_read(cls, path: Path) -> Session:
+        connection = connect(path, read_only=True)
+        try:
+            with translated(path, "read"):
+                version = version_of(connection, str(path))
+                if version < VERSION:
+                    # What may not be written is brought to this version in memory.
+                    old, connection = (
+                        connection,
+                        sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False),
+                    )
+                    with closing(old), bounded(old, path):
+                        old.backup(connection)
+                    migrate(connection, version)
+            return cls(path, connection, ExitStack(), is_read_only=True)
+        except BaseException:
+            connection.close()
+            raise
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and let others write to it."""
+        with self._mutex:
+            if not self._is_closed:
+                self._is_closed = True
+                if not self.is_read_only:
+                    # At rest a session is one file, which can be read without making others beside it.
+                    with suppress(sqlite3.Error):
+                        self._connection.execute("PRAGMA busy_timeout = 0")
+                        self._connection.execute("PRAGMA journal_mode = DELETE")
+                self._connection.close()
+                self._locks.close()
+
+    # What can be read.
+
+    def events(self, after: int = 0) -> Iterator[SessionEvent]:
+        """Read everything that happened after the first `after` events, in order."""
+        rows: list[tuple[Any, ...]] = [()]
+        while rows:
+            with self._reading():
+                rows = self._connection.execute(_SOME_EVENTS, (after, AT_ONCE)).fetchall()
+            for number, row in enumerate(rows, start=after + 1):
+                yield event_from_row(self._check, number, row)
+            after += len(rows)
+
+    def segments(self) -> list[SegmentNote]:
+        """Read what was said about segments."""
+        with self._reading():
+            rows = self._connection.execute("SELECT * FROM segments ORDER BY supervoxel_id").fetchall()
+            return [segment_from_row(self._check, row) for row in rows]
+
+    def questions(self) -> list[Question]:
+        """Read which decisions were skipped, and of which somebody was unsure."""
+        with self._reading():
+            rows = self._connection.execute("SELECT * FROM questions ORDER BY u_id, v_id").fetchall()
+            return [question_from_row(self._check, row) for row in rows]
+
+    def problems(self) -> list[str]:
+        """Let SQLite look through the whole file, and read every record; one sentence for each problem."""
+        with self._reading():
+            rows = self._connection.execute("PRAGMA integrity_check(20)").fetchall()
+        found = [str(text) for (text,) in rows if text != "ok"]
+        for read in (lambda: list(self.events()), self.segments, self.questions):
+            try:
+                read()
+            except SessionError as error:
+                found.append(str(error))
+        return found
+
+    # What can be written.
+
+    def append(self, records: Sequence[SessionEvent]) -> None:
+        """Write events in one transaction; when this returns they are on the disk.
+
+        Raises
+        ------
+        SessionError
+            If that fails; then none of them is in the file, and they can be written again.
+        """
+        if not records:
+            return
+        with self._writing():
+            rows = [event_to_row(number, record) for number, record in enumerate(records, self.n_events + 1)]
+            self._connection.executemany(_EVENTS, rows)
+        self.n_events += len(records)
+
+    def note_segment(self, note: SegmentNote) -> None:
+        """Write what somebody says about a segment, in place of what was there."""
+        row = (to_sql(note.supervoxel_id), note.name, note.state, note.note, note.time, note.who)
+        with self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def answer(self, question: Question) -> None:
+        """Write that a decision was skipped, or that somebody is unsure of it."""
+        row = (
+            to_sql(question.u_id), to_sql(question.v_id), question.answer, question.note, question.time,
+            question.who,
+        )  # fmt: skip
+        with self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def forget_answer(self, u_id: int, v_id: int) -> None:
+        """Take back what was said about a decision."""
+        with self._writing():
+            self._connection.execute(
+                "DELETE FROM questions WHERE u_id = ? AND v_id = ?", (to_sql(u_id), to_sql(v_id))
+            )
+
+    def change_head(self, **changes: Any) -> None:
+        """Replace fields of the head, such as the volumes after they moved."""
+        head = replace(self.head, **changes)
+        with self._writing():
+            _write_head(self._connection, head)
+        self.head = head
+
+    def save_as(self, path: Path, *, replace_old: bool = False) -> None:
+        """Copy everything to another file; this one stays open, and stays as it is.
+
+        Parameters
+        ----------
+        path : Path
+            Has its name only when it is complete.
+        replace_old : bool
+            Whether a session of that name may be replaced; one that is open anywhere never is.
+        """
+        if path.exists() and not replace_old:
+            raise SessionError(f"{path} exists already. Choose another name.")
+        if path.exists() and path.samefile(self.path):
+            raise SessionError(f"{path} is this session itself. Choose another name.")
+        with translated(path, "written"), hold(path):
+            temporary = sibling(path)
+            clear_leftovers(path)
+            try:
+                self._copy_to(temporary)
+                if path.exists():
+                    # What its writer left unfinished goes into the old file, not beside the new one.
+                    connect(path, read_only=False).close()
+                remove_side_files(path)
+                temporary.replace(path)
+                sync_folder(path.parent)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def _copy_to(self, path: Path) -> None:
+        with self._mutex:
+            copy = sqlite3.connect(path, isolation_level=None)
+            try:
+                self._connection.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE").fetchone()
+            finally:
+                copy.close()
+        sync_file(path)
+
+    def _read_head(self) -> SessionHead:
+        values, settings = (
+            dict(self._connection.execute(f"SELECT key, value FROM {table} LIMIT 2000").fetchall())
+            for table in ("head", "settings")
+        )
+        volumes = self._connection.execute("SELECT * FROM volumes ORDER BY role LIMIT 10").fetchall()
+        return head_from_rows(values, settings, volumes, str(self.path))
+
+    def _count_events(self) -> int:
+        n_events, last = self._connection.execute("SELECT count(*), max(number) FROM events").fetchone()
+        if n_events != (last or 0) or n_events > MAX_EVENTS:
+            raise self._check.fail("events are missing")
+        return int(n_events)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._mutex, translated(self.path, "read"), bounded(self._connection, self.path):
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Do everything inside in one transaction, or nothing of it."""
+        if self.is_read_only:
+            raise SessionError(f"{self.path} is open for reading only. Save it under another name to go on.")
+        with self._mutex, translated(self.path, "written"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # A full disk ends the transaction by itself.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+@contextmanager
+def hold(path: Path) -> Iterator[ExitStack]:
+    """Keep all others from writing to a session, until the stack is closed.
+
+    Raises
+    ------
+    SessionInUseError
+    """
+    with ExitStack() as locks:
+        try:
+            locks.enter_context(locked(path, patience=0.0))
+        except VolumeError as error:
+            raise SessionInUseError(
+                f"{path} is open in another window or program. Close it there to go on here, or open it for "
+                "reading only."
+            ) from error
+        except OSError as error:
+            raise SessionError(
+                f"{path} cannot be written: {error.strerror}. Check the access rights of its folder, or open "
+                "it for reading only."
+            ) from error
+        yield locks
+
+
+def _write_new(path: Path, head: SessionHead) -> None:
+    """Write a complete session without events."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        migrate(connection, 0)
+        connection.execute("BEGIN")
+        _write_head(connection, head)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+    sync_file(path)
+
+
+def _write_head(connection: sqlite3.Connection, head: SessionHead) -> None:
+    values, settings, volumes = head_to_rows(head)
+    for table in ("head", "settings", "volumes"):
+        connection.execute(f"DELETE FROM {table}")
+    connection.executemany("INSERT INTO head VALUES (?, ?)", values.items())
+    connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
+    connection.executemany("INSERT INTO volumes VALUES (?, ?, ?, ?, ?)", volumes)
