@@ -47,7 +47,7 @@ def picture_agglomerate(studio: Studio) -> None:
     engine, ends = begin(studio, tab)
     studio.wait_until(lambda: bool(ends) or len(engine.snapshot.steps) >= MIDDLE)
     studio.save("agglomerate", studio.grab())
-    tab.speed.setValue(0)
+    tab.form.speed.setValue(0)
     studio.wait_until(lambda: bool(ends))
 
 
@@ -69,7 +69,7 @@ def picture_run(studio: Studio) -> None:
     studio.rest(1000)
     frames.append(studio.grab())
     times.append(2 * LOOK_MS)
-    tab.speed.setValue(0)
+    tab.form.speed.setValue(0)
     add_decisions(studio, frames, times)
     write_gif(studio.folder / "run.gif", frames, times)
     studio.show_window(SIZE)
@@ -79,9 +79,9 @@ def begin(studio: Studio, tab: Any) -> tuple[Any, list[str]]:
     """Start a run that can be watched; return its engine and a list that gets an entry when it ends."""
     engine, ends = studio.prepared(), []
     engine.finished.connect(ends.append)
-    tab.speed.setValue(SPEED)
+    tab.form.speed.setValue(SPEED)
     studio.settle()
-    tab.run.click()
+    tab.form.run.click()
     return engine, ends
 
 
@@ -112,7 +112,7 @@ def picture_demo(studio: Studio) -> None:
 
 
 def picture_decisions(studio: Studio) -> None:
-    """The tab Decisions: a uncertain one, in a section and in 3-D, and the history."""
+    """The tab Decisions: an uncertain one, in a section and in 3-D, and the history."""
     tab = studio.show_tab("Decisions")
     studio.finished()
     studio.undecided()
@@ -151,12 +151,12 @@ def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float])
 
 
 def picture_shape(studio: Studio) -> None:
-    """The tab Shape where a uncertain merge changes the energy most."""
+    """The tab Shape where an uncertain merge changes the energy most."""
     tab = studio.show_tab("Shape")
     studio.finished()
     studio.undecided()
     studio.wait_until(lambda: tab.answer is not None and tab.answer.merge is not None)
-    tab.find_merge.click()
+    tab.form.find_merge.click()
     studio.wait_until(lambda: tab.answer is not None and bool(tab.answer.view.changed.any()))
     studio.camera.zoom *= 2.0
     studio.save("shape")

@@ -262,3 +262,22 @@ def test_workers_with_other_packages(blockwise, monkeypatch, tmp_path):
 
         monkeypatch.setattr(Client, "get_versions", check)
         refused(blockwise(scheduler=address, workers=None), "have other versions of numpy than this computer")
+
+
+def test_a_failed_block_is_named_and_can_be_retried(blockwise, celis, tmp_path):
+    voxels = make_image((6, 12, 48), dtype=np.float32)
+    damaged = voxels.copy()
+    damaged[2, 3, 40] = np.nan
+    path = store(tmp_path / "floats.zarr", damaged)
+    code, out, err = blockwise(image=path)
+    assert code == 1
+    assert "Failed: grey values, block 00000002 (z 0–5, y 0–11, x 32–47): " in err
+    assert "1 blocks failed and are empty in it." in err
+    assert "Wrote " in out
+    assert not open_volume(tmp_path / "out.zarr").read()[:, :, 32:].any()
+    status = celis("blockwise", "--output", tmp_path / "out.zarr", "--status")
+    assert "grey values                        2 of 3 blocks, 1 failed" in status[1]
+    zarr.open_array(f"{path}/0", mode="r+")[...] = voxels
+    code, _, err = blockwise("--retry-failed", image=path)
+    assert code == 0, err
+    assert open_volume(tmp_path / "out.zarr").read().all()

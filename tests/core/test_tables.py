@@ -140,6 +140,24 @@ def test_hashes_of_close_descriptors_differ_also_in_their_low_bits(n_words):
     assert used.min() > 0.3 * used.mean()
 
 
+def test_few_bits_of_neighbouring_words_do_not_undo_each_other():
+    """The highest bit of a word, with two bits of the next one, once gave the hash that there was before."""
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        row = rng.integers(0, 2**63, 3, dtype=np.uint64)
+        found = {int(tables.hash_bits(row))}
+        n_rows = 1
+        for first in range(64):
+            for second in range(64):
+                other = row.copy()
+                other[0] ^= np.uint64(1) << np.uint64(63)
+                other[1] ^= (np.uint64(1) << np.uint64(first)) | (np.uint64(1) << np.uint64(second))
+                if first <= second:
+                    found.add(int(tables.hash_bits(other)))
+                    n_rows += 1
+        assert len(found) == n_rows
+
+
 def test_hashes_of_zeros_depend_on_the_length():
     hashes = {int(tables.hash_bits(np.zeros(n, np.uint64))) for n in range(1, 9)}
     assert len(hashes) == 8

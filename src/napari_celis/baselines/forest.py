@@ -43,7 +43,15 @@ class ForestScorer:
     needs_segments: bool = True
 
     def scores(self, sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
-        """Return 1 minus the forest's probability of a right merge."""
+        """Return 1 minus the forest's probability of a right merge.
+
+        Parameters
+        ----------
+        sums : AffinitySums
+            Affinities of contacts and segments.
+        contacts : ndarray of int, shape (n,)
+            Which contacts to score.
+        """
         return 1.0 - self.forest.probabilities(contact_features(sums, contacts))
 
 

@@ -82,7 +82,15 @@ class Hierarchy:
         return labels
 
     def errors(self, thresholds: np.ndarray, judge: Judge) -> dict[str, Errors]:
-        """Look up the errors after as many merges as each threshold allows."""
+        """Look up the errors after as many merges as each threshold allows.
+
+        Parameters
+        ----------
+        thresholds : ndarray of float, shape (n,)
+            Where to stop.
+        judge : Judge
+            Compares a segmentation with the truth.
+        """
         steps = np.searchsorted(self.highest, thresholds, side="left")
         along = self._errors_along(judge)
         return {name: Errors(found.split[steps], found.merge[steps]) for name, found in along.items()}
@@ -117,7 +125,15 @@ class EdgeScorer(Protocol):
 
 
 class AffinityScorer:
-    """A scorer at work on the segments of one problem."""
+    """A scorer at work on the segments of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Supervoxels and affinities.
+    scorer : EdgeScorer
+        Gives contacts their scores.
+    """
 
     def __init__(self, problem: Problem, scorer: EdgeScorer) -> None:
         self._scorer, self.sums = scorer, problem.affinity_sums()
@@ -162,7 +178,15 @@ class ThresholdGrid:
         return self.make(threshold)
 
     def errors(self, thresholds: np.ndarray, judge: Judge) -> dict[str, Errors]:
-        """Judge the segmentation of every threshold."""
+        """Judge the segmentation of every threshold.
+
+        Parameters
+        ----------
+        thresholds : ndarray of float, shape (n,)
+            Where to stop.
+        judge : Judge
+            Compares a segmentation with the truth.
+        """
         found = [judge.errors(self.make(float(threshold))) for threshold in thresholds]
         return {
             name: Errors(*np.array([errors[name] for errors in found]).reshape(-1, 2).T)

@@ -61,7 +61,15 @@ class Cells:
     def agglomerator(
         self, *, past: RecordedHistory | None = None, kept: KeptScores | None = None
     ) -> Agglomerator:
-        """Start the bundled phantom's model on them, with its learned policy; or go on with decisions."""
+        """Start the bundled phantom's model on them, with its learned policy; or go on with decisions.
+
+        Parameters
+        ----------
+        past : RecordedHistory, optional
+            Decisions to go on with.
+        kept : KeptScores, optional
+            Scores that need not be computed again.
+        """
         from napari_celis.io.samples import bundled_models
         from napari_celis.models.model_file import load_model
         from napari_celis.pipeline.agglomeration import agglomerator_of

@@ -60,10 +60,11 @@ class ActionTable:
             Only faces count whose upper voxel lies at or behind this along every axis: a block of a volume
             owns the faces towards the layer before it, and no others of that layer.
         """
-        n_faces = adjacency.count_faces(supervoxels.dense, begin_zyx)
+        keys, positions = np.empty(0, dtype=np.int64), np.empty((0, 3), dtype=np.float32)
+        n_faces = adjacency.list_faces(supervoxels.dense, begin_zyx, supervoxels.n, keys, positions)
         keys = np.empty(n_faces, dtype=np.int64)
         positions = np.empty((n_faces, 3), dtype=np.float32)
-        adjacency.write_faces(supervoxels.dense, begin_zyx, supervoxels.n, keys, positions)
+        adjacency.list_faces(supervoxels.dense, begin_zyx, supervoxels.n, keys, positions)
         pairs, inverse, area = np.unique(keys, return_inverse=True, return_counts=True)
         sums = [np.bincount(inverse, weights=positions[:, axis], minlength=len(pairs)) for axis in range(3)]
         centroid = np.stack(sums, axis=1) / area[:, None]

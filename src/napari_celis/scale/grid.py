@@ -95,7 +95,15 @@ def shape_of(box: Sequence[slice]) -> IntTriple:
 
 
 def inside(box: Sequence[slice], outer: Sequence[slice]) -> Box:
-    """Say where a box lies in an array that holds an outer one."""
+    """Say where a box lies in an array that holds an outer one.
+
+    Parameters
+    ----------
+    box : sequence of slice
+        In voxels of the volume.
+    outer : sequence of slice
+        In voxels of the volume; it contains the box.
+    """
     z, y, x = (
         slice(part.start - base.start, part.stop - base.start) for part, base in zip(box, outer, strict=True)
     )
@@ -103,7 +111,19 @@ def inside(box: Sequence[slice], outer: Sequence[slice]) -> Box:
 
 
 def grown(box: Sequence[slice], before: int, behind: int, shape: Sequence[int]) -> Box:
-    """Add layers to a box on every side, as far as the volume goes."""
+    """Add layers to a box on every side, as far as the volume goes.
+
+    Parameters
+    ----------
+    box : sequence of slice
+        In voxels of the volume.
+    before : int
+        Layers to add at the lower end of each axis.
+    behind : int
+        Layers to add at the upper end of each axis.
+    shape : sequence of int
+        Shape of the volume.
+    """
     z, y, x = (
         slice(max(0, part.start - before), min(part.stop + behind, size))
         for part, size in zip(box, shape, strict=True)

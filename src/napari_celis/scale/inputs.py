@@ -59,7 +59,15 @@ class ChannelWindow:
 
 
 def read_affinity_box(affinities: AffinityVolume, box: Box) -> np.ndarray:
-    """Read the affinities of a box in our order, as they are in the whole, float32 or uint8 (3, Z, Y, X)."""
+    """Read the affinities of a box in our order, as they are in the whole, float32 or uint8 (3, Z, Y, X).
+
+    Parameters
+    ----------
+    affinities : AffinityVolume
+        The whole.
+    box : Box
+        The part to read, in voxels.
+    """
     # Channels that look forward are shifted by one voxel: the layer before the box is needed too.
     around = grown(box, 1, 0, affinities.shape)
     window = AffinityVolume(ChannelWindow(affinities.data, around), affinities.offsets, name=affinities.name)
@@ -95,7 +103,17 @@ def require_fitting_chunks(volume: Volume, window_zyx: Sequence[int], option: st
 
 
 def rechunk_block(volume: Volume, chunks: IntTriple, shape: IntTriple) -> IntTriple:
-    """Choose boxes that hold whole chunks of both sides, so that little is read twice."""
+    """Choose boxes that hold whole chunks of both sides, so that little is read twice.
+
+    Parameters
+    ----------
+    volume : Volume
+        What is read.
+    chunks : tuple of int
+        Chunks of the array that is written.
+    shape : tuple of int
+        Shape of the volume.
+    """
     stored = getattr(volume.data, "chunks", None) or (1, 1, 1)
     z, y, x = (
         min(-(-max(own, new) // new) * new, -(-size // new) * new)

@@ -89,10 +89,10 @@ def reconcile(
     mean = pairs.total / np.maximum(pairs.area, 1)
     component = join_all(n, pairs.u[is_merged], pairs.v[is_merged])
     is_apart = ~is_merged & (mean >= threshold) & (pairs.area > 0)
-    is_doubtful = is_merged & _in_contradiction(pairs, component, is_apart)
-    is_certain = is_merged & ~is_doubtful
+    is_uncertain = is_merged & _in_contradiction(pairs, component, is_apart)
+    is_certain = is_merged & ~is_uncertain
     component = join_all(n, pairs.u[is_certain], pairs.v[is_certain])
-    contracted = _Contracted.make(pairs, component, sizes, pairs.is_disputed | is_doubtful)
+    contracted = _Contracted.make(pairs, component, sizes, pairs.is_disputed | is_uncertain)
     n_joined = contracted.join_below(threshold)
     segment = named_by_largest(contracted.segment[component], sizes)
     if answers:
@@ -160,8 +160,8 @@ def _in_contradiction(pairs: Pairs, component: np.ndarray, is_apart: np.ndarray)
     """
     is_inside = component[pairs.u] == component[pairs.v]
     bad = np.unique(component[pairs.u[is_inside & is_apart]])
-    doubtful: np.ndarray = np.isin(component[pairs.u], bad)
-    return doubtful
+    uncertain: np.ndarray = np.isin(component[pairs.u], bad)
+    return uncertain
 
 
 class _Contracted:

@@ -166,16 +166,42 @@ class BlockRun:
     # Who is done.
 
     def flag(self, stage: str, block: str) -> dict[str, Any] | None:
-        """Read what a finished block noted; None if it is not finished."""
+        """Read what a finished block noted; None if it is not finished.
+
+        Parameters
+        ----------
+        stage : str
+            Name of the stage.
+        block : str
+            Name of the block.
+        """
         found = self.store.read_json(f"{HOME}/done/{stage}/{block}.json")
         return found if isinstance(found, dict) else None
 
     def set_flag(self, stage: str, block: Block, values: dict[str, Any]) -> None:
-        """Note that a block is finished; the last thing that happens to it."""
+        """Note that a block is finished; the last thing that happens to it.
+
+        Parameters
+        ----------
+        stage : str
+            Name of the stage.
+        block : Block
+            One block of the grid.
+        values : dict
+            What later stages and the status need to know.
+        """
         self.store.write_json(f"{HOME}/done/{stage}/{block.name}.json", values)
 
     def clear_flag(self, stage: str, block: str) -> None:
-        """Let a block be computed again."""
+        """Let a block be computed again.
+
+        Parameters
+        ----------
+        stage : str
+            Name of the stage.
+        block : str
+            Name of the block.
+        """
         self.store.remove(f"{HOME}/done/{stage}/{block}.json")
 
     def finished(self, stage: str) -> set[str]:
@@ -187,14 +213,32 @@ class BlockRun:
         return self.store.read_json(f"{HOME}/added/{stage}.json") is not None
 
     def set_added_up(self, stage: str, is_added_up: bool) -> None:
-        """Note that a stage was added up, or has to be again."""
+        """Note that a stage was added up, or has to be again.
+
+        Parameters
+        ----------
+        stage : str
+            Name of the stage.
+        is_added_up : bool
+            Whether the tables of all blocks are joined.
+        """
         if is_added_up:
             self.store.write_json(f"{HOME}/added/{stage}.json", {})
         else:
             self.store.remove(f"{HOME}/added/{stage}.json")
 
     def set_failure(self, stage: str, block: Block, values: dict[str, Any]) -> None:
-        """Note that a block cannot be computed, and why."""
+        """Note that a block cannot be computed, and why.
+
+        Parameters
+        ----------
+        stage : str
+            Name of the stage.
+        block : Block
+            One block of the grid.
+        values : dict
+            Where the block lies, and the error.
+        """
         self.store.write_json(f"{HOME}/failed/{stage}/{block.name}.json", values)
 
     def failures(self, stage: str) -> dict[str, dict[str, Any]]:
@@ -203,7 +247,15 @@ class BlockRun:
         return {name: self.store.read_json(f"{HOME}/failed/{stage}/{name}.json") for name in names}
 
     def clear_failure(self, stage: str, block: str) -> None:
-        """Forget that a block failed."""
+        """Forget that a block failed.
+
+        Parameters
+        ----------
+        stage : str
+            Name of the stage.
+        block : str
+            Name of the block.
+        """
         self.store.remove(f"{HOME}/failed/{stage}/{block}.json")
 
 

@@ -102,7 +102,15 @@ def run_stages(
 
 
 def list_failures(run: BlockRun, stages: list[Stage] | None = None) -> tuple[Failure, ...]:
-    """List the blocks that could not be computed."""
+    """List the blocks that could not be computed.
+
+    Parameters
+    ----------
+    run : BlockRun
+        The run.
+    stages : list of Stage, optional
+        Where to look; all stages by default.
+    """
     return tuple(
         Failure(stage.title, name, str(values.get("place")), str(values.get("error")))
         for stage in stages or stages_of(run)
@@ -111,7 +119,15 @@ def list_failures(run: BlockRun, stages: list[Stage] | None = None) -> tuple[Fai
 
 
 def forget_failures(run: BlockRun, stages: list[Stage]) -> None:
-    """Let failed blocks be computed again, and those that read nothing where these should have been."""
+    """Let failed blocks be computed again, and those that read nothing where these should have been.
+
+    Parameters
+    ----------
+    run : BlockRun
+        The run.
+    stages : list of Stage
+        The stages of the run.
+    """
     if not any(run.failures(stage.name) for stage in stages):
         return
     for stage in stages:

@@ -153,7 +153,17 @@ def default_halo(
 def least_halo(
     voxel_size_nm: Triple, specs: tuple[DescriptorSpec, ...], seeds: SeededSettings | None
 ) -> IntTriple:
-    """Return the narrowest halo that can be used; see `default_halo` for the parameters."""
+    """Return the narrowest halo that can be used; see `default_halo` for the parameters.
+
+    Parameters
+    ----------
+    voxel_size_nm : tuple of float
+        Along z, y, x.
+    specs : tuple of DescriptorSpec
+        The descriptors of the model.
+    seeds : SeededSettings, optional
+        How supervoxels are made; None if they are given.
+    """
     least = [max(max(spec.low_zyx[axis], spec.high_zyx[axis]) for spec in specs) for axis in range(3)]
     if seeds is not None:
         needed = [math.ceil(halo_nm(seeds) / size) + 1 for size in voxel_size_nm]
@@ -164,7 +174,15 @@ def least_halo(
 
 
 def require_halo(halo_zyx: IntTriple, least: IntTriple) -> None:
-    """Refuse a halo that descriptors or seeds do not fit into."""
+    """Refuse a halo that descriptors or seeds do not fit into.
+
+    Parameters
+    ----------
+    halo_zyx : tuple of int
+        In voxels.
+    least : tuple of int
+        The narrowest halo that can be used, in voxels.
+    """
     if any(own < need for own, need in zip(halo_zyx, least, strict=True)):
         raise BlockwiseError(
             f"A halo of {format_shape(halo_zyx)} voxels is too narrow: the descriptors of the model, and "
@@ -175,6 +193,13 @@ def require_halo(halo_zyx: IntTriple, least: IntTriple) -> None:
 
 def chunks_of(block_zyx: IntTriple, shape: IntTriple) -> IntTriple:
     """Choose chunks of which every block holds whole ones.
+
+    Parameters
+    ----------
+    block_zyx : tuple of int
+        Size of a block in voxels.
+    shape : tuple of int
+        Shape of the volume.
 
     Raises
     ------

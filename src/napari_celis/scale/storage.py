@@ -89,7 +89,15 @@ class RunStore:
                 return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file; it appears complete or not at all."""
+        """Write a file; it appears complete or not at all.
+
+        Parameters
+        ----------
+        name : str
+            Path below the folder of the result.
+        content : bytes
+            All of the file.
+        """
         with writing(f"{self.url}/{name}"):
             if not self.is_local:
                 system, root = self._remote
@@ -134,7 +142,15 @@ class RunStore:
             return None if content is None else json.loads(content)
 
     def write_json(self, name: str, values: Any) -> None:
-        """Write a JSON file."""
+        """Write a JSON file.
+
+        Parameters
+        ----------
+        name : str
+            Path below the folder of the result.
+        values : object
+            Anything that JSON can hold.
+        """
         self.write(name, (json.dumps(values, indent=1) + "\n").encode())
 
     def clear_leftovers(self) -> None:
@@ -154,14 +170,30 @@ class RunStore:
     # Tables.
 
     def write_table(self, name: str, columns: dict[str, np.ndarray]) -> None:
-        """Write columns of equal length as Parquet; those with two axes become lists."""
+        """Write columns of equal length as Parquet; those with two axes become lists.
+
+        Parameters
+        ----------
+        name : str
+            Path below the folder of the result.
+        columns : dict of ndarray
+            The columns by name.
+        """
         arrays = {key: _as_arrow(np.asarray(values)) for key, values in columns.items()}
         buffer = io.BytesIO()
         pq.write_table(pa.table(arrays), buffer, compression="zstd")
         self.write(name, buffer.getvalue())
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> dict[str, np.ndarray] | None:
-        """Read columns back; None if there is no such table."""
+        """Read columns back; None if there is no such table.
+
+        Parameters
+        ----------
+        name : str
+            Path below the folder of the result.
+        columns : sequence of str, optional
+            Which columns; all by default.
+        """
         content = self.read(name)
         if content is None:
             return None
@@ -174,7 +206,21 @@ class RunStore:
     def create_array(
         self, name: str, shape: Sequence[int], chunks: Sequence[int], dtype: Any, attributes: dict[str, Any]
     ) -> None:
-        """Create an array, unless it is there; no shards: two blocks must never share a file."""
+        """Create an array, unless it is there; no shards: two blocks must never share a file.
+
+        Parameters
+        ----------
+        name : str
+            Path below the folder of the result.
+        shape : sequence of int
+            Shape of the array.
+        chunks : sequence of int
+            Shape of a chunk.
+        dtype : dtype-like
+            Type of the values.
+        attributes : dict
+            Metadata to write with it.
+        """
         if self.read(f"{name}/zarr.json") is not None:
             return
         with writing(f"{self.url}/{name}"):
@@ -192,14 +238,30 @@ class RunStore:
             )
 
     def array(self, name: str, *, mode: str = "r") -> Any:
-        """Open an array."""
+        """Open an array.
+
+        Parameters
+        ----------
+        name : str
+            Path below the folder of the result.
+        mode : str
+            "r" to read, "r+" to write into it.
+        """
         with reading(f"{self.url}/{name}"):
             return zarr.open_array(
                 self._zarr_store(is_read_only=mode == "r"), path=name, mode=mode, zarr_format=3
             )
 
     def write_group(self, name: str, attributes: dict[str, Any]) -> None:
-        """Write the metadata of a group."""
+        """Write the metadata of a group.
+
+        Parameters
+        ----------
+        name : str
+            Path below the folder of the result.
+        attributes : dict
+            Its metadata.
+        """
         fields = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
         self.write(f"{name}/zarr.json" if name else "zarr.json", json.dumps(fields, indent=2).encode())
 
@@ -213,6 +275,15 @@ def write_box(array: Any, box: Sequence[slice], voxels: np.ndarray) -> None:
     """Write the core of a block into an array, the last three axes of which are z, y, x.
 
     The box must hold whole chunks: two blocks that wrote parts of one chunk would lose voxels in silence.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        Opened for writing.
+    box : sequence of slice
+        Where, in voxels.
+    voxels : ndarray
+        What to write.
     """
     first = array.ndim - 3
     for part, chunk, size in zip(box, array.chunks[first:], array.shape[first:], strict=True):

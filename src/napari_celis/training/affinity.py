@@ -148,7 +148,15 @@ class AffinityTrainer:
         return {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}, facts
 
     def resume(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned; data, settings and seed must be the same as then."""
+        """Go back to what `state` returned; data, settings and seed must be the same as then.
+
+        Parameters
+        ----------
+        tensors : mapping of str to Tensor
+            Weights, averages and the state of the optimizer.
+        facts : mapping of str to object
+            Step, best result and the state of the random numbers.
+        """
         try:
             self.net.load_state_dict(_below("net.", tensors))
             self._average = self._copies("average.", tensors)

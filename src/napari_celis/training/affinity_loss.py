@@ -49,7 +49,17 @@ def affinity_loss(
 
 
 def class_weights(targets: torch.Tensor, known: torch.Tensor, balance: float) -> torch.Tensor:
-    """Weigh each affinity by how rare its class is in its patch and channel; 0 where it is unknown."""
+    """Weigh each affinity by how rare its class is in its patch and channel; 0 where it is unknown.
+
+    Parameters
+    ----------
+    targets : Tensor, shape (N, C, Z, Y, X)
+        0 or 1 for each affinity.
+    known : Tensor, shape (N, C, Z, Y, X)
+        1 where the truth is known, otherwise 0.
+    balance : float
+        As in `affinity_loss`.
+    """
     axes = (2, 3, 4)
     total = known.sum(axes, keepdim=True)
     ones = (targets * known).sum(axes, keepdim=True)

@@ -197,6 +197,17 @@ def cross_fitted_affinities(
 ) -> Records[tuple[list[np.ndarray], list[dict[str, Any]]]]:
     """Predict each fold with a network that was trained on the other one.
 
+    Parameters
+    ----------
+    volumes : sequence of AnnotatedVolume
+        What is learned from.
+    folds : Folds
+        Which pieces of the volumes belong to which fold.
+    plan : AffinityPlan
+        Network, settings and amount of work.
+    checkpoint : Checkpoint
+        Keeps what is finished, and gives it back after a break.
+
     Returns
     -------
     affinities : list of ndarray of float32, shape (3, Z, Y, X)

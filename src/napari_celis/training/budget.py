@@ -45,6 +45,16 @@ def kept_cost(checkpoint: Checkpoint, part: str, measure: Callable[[], float]) -
 
 
 def affordable(seconds: float, cost: float, most: int | None = None) -> int:
-    """Count the units of work that fit into a time: one at least, `most` at most."""
+    """Count the units of work that fit into a time: one at least, `most` at most.
+
+    Parameters
+    ----------
+    seconds : float
+        The time there is.
+    cost : float
+        Seconds per unit of work.
+    most : int, optional
+        Never more than this.
+    """
     n = max(1, int(seconds / cost))
     return n if most is None else min(n, most)

@@ -153,7 +153,15 @@ def _validate(
 
 
 def weighted_auc(score: np.ndarray, y: np.ndarray) -> float:
-    """Chance that a false merge (y > 0) scores higher than a true one, both drawn by weight."""
+    """Chance that a false merge (y > 0) scores higher than a true one, both drawn by weight.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n,)
+        Score of each merge.
+    y : ndarray, shape (n,)
+        Signed weight of each merge, above 0 for a false one.
+    """
     order = np.argsort(score, kind="stable")
     weight, is_false, score = np.abs(y[order]).astype(np.float64), y[order] > 0, score[order]
     group = np.cumsum(np.concatenate([[0], score[1:] != score[:-1]]))

@@ -34,7 +34,17 @@ class Scene:
 
     @classmethod
     def make(cls, labels: np.ndarray, truth: np.ndarray, interior: np.ndarray) -> Scene:
-        """Index supervoxels and find what they share with the truth."""
+        """Index supervoxels and find what they share with the truth.
+
+        Parameters
+        ----------
+        labels : ndarray of int, shape (Z, Y, X)
+            Supervoxel ids.
+        truth : ndarray of int, shape (Z, Y, X)
+            Object ids, 0 where nothing is known.
+        interior : ndarray of float, shape (Z, Y, X)
+            From `interior_probability`.
+        """
         supervoxels = Supervoxels.from_labels(labels)
         actions = ActionTable.from_supervoxels(supervoxels)
         return cls(supervoxels, actions, overlap(supervoxels, truth), interior)
@@ -49,7 +59,15 @@ class Scene:
         return self.states_along(self.expert_order(), shares)
 
     def states_along(self, order: Sequence[int], shares: Sequence[float]) -> list[np.ndarray]:
-        """Return the actions taken after these shares of a sequence of actions, bool (A,) each."""
+        """Return the actions taken after these shares of a sequence of actions, bool (A,) each.
+
+        Parameters
+        ----------
+        order : sequence of int
+            Actions, in the order in which they are taken.
+        shares : sequence of float
+            Parts of that sequence, each 0 to 1.
+        """
         states = []
         for share in shares:
             taken = np.zeros(len(self.actions), dtype=bool)
@@ -58,11 +76,27 @@ class Scene:
         return states
 
     def table(self, spec: DescriptorSpec, pool: Pool) -> RegionTable:
-        """Fill the regions of one spec."""
+        """Fill the regions of one spec.
+
+        Parameters
+        ----------
+        spec : DescriptorSpec
+            Lays out the regions.
+        pool : Pool
+            The threads that fill them.
+        """
         return fill(tile(self.supervoxels.dense.shape, spec), self.supervoxels, self.actions, pool)
 
     def features(self, spec: DescriptorSpec, grid: int) -> CentreFeatures:
-        """Image features of every centre of a spec."""
+        """Image features of every centre of a spec.
+
+        Parameters
+        ----------
+        spec : DescriptorSpec
+            Lays out the centres.
+        grid : int
+            Points per axis at which the box is read.
+        """
         centres = tile(self.interior.shape, spec).centres
         return centre_features(self.interior, centres, spec, grid)
 
@@ -126,6 +160,14 @@ class Slab:
 
 
 def slab_bounds(n_sections: int, n_slabs: int = 2) -> list[slice]:
-    """Cut the sections of a volume into slabs of about equal thickness."""
+    """Cut the sections of a volume into slabs of about equal thickness.
+
+    Parameters
+    ----------
+    n_sections : int
+        Sections of the volume.
+    n_slabs : int
+        Slabs to cut it into.
+    """
     cuts = np.linspace(0, n_sections, n_slabs + 1).round().astype(int)
     return [slice(int(a), int(b)) for a, b in pairwise(cuts)]

@@ -44,15 +44,33 @@ class Undecided:
         return np.zeros(len(contacts))
 
     def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        """Return zeros."""
+        """Return zeros.
+
+        Parameters
+        ----------
+        features, odds : ndarray
+            As in `ContactClassifier`.
+        """
         return np.zeros(len(features))
 
     def lowest_scores(self, low: np.ndarray, high: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        """Return zeros."""
+        """Return zeros.
+
+        Parameters
+        ----------
+        low, high, odds : ndarray
+            As in `ContactClassifier`.
+        """
         return np.zeros(len(low))
 
     def parts(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        """Nothing adds to a score."""
+        """Nothing adds to a score.
+
+        Parameters
+        ----------
+        features, odds : ndarray
+            As in `ContactClassifier`.
+        """
         return np.empty((len(features), 0))
 
 
@@ -96,7 +114,17 @@ class Judged:
             return state_examples(agglomerator, self._along(agglomerator))
 
     def visited(self, classifier: ContactClassifier, *, own_mistakes: bool, most: int) -> PolicyExamples:
-        """Follow a policy and collect what it decides on."""
+        """Follow a policy and collect what it decides on.
+
+        Parameters
+        ----------
+        classifier : ContactClassifier
+            The policy to follow.
+        own_mistakes : bool
+            Whether wrong merges that it believes in are made too; otherwise the truth forbids them.
+        most : int
+            Single decisions after which the run ends.
+        """
         with self.agglomerator(classifier) as agglomerator:
             return visit(agglomerator, self._along(agglomerator), own_mistakes=own_mistakes, most=most)
 

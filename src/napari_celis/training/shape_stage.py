@@ -127,7 +127,15 @@ class ShapeStage:
         return energies
 
     def policies(self, slabs: SlabFolds, energies: Energies) -> Records[Policies]:
-        """Train the classifier, and choose the thresholds of both policies."""
+        """Train the classifier, and choose the thresholds of both policies.
+
+        Parameters
+        ----------
+        slabs : SlabFolds
+            What is learned from and judged by.
+        energies : Energies
+            The trained energy networks.
+        """
         yield TrainRecord("shares of the specs", 0.0)
         specs = self._shared(slabs, energies)
         judged = self._judged(slabs, energies, specs)
@@ -203,7 +211,15 @@ class ShapeStage:
 
 
 def learnable_window(slab: Slab, share: float) -> Slab:
-    """Cut out the middle of a slab, larger than asked for where it has only right or only wrong merges."""
+    """Cut out the middle of a slab, larger than asked for where it has only right or only wrong merges.
+
+    Parameters
+    ----------
+    slab : Slab
+        To cut from.
+    share : float
+        Part of its sections' area that is asked for.
+    """
     window = slab.window(share, SMALLEST_WINDOW)
     while window is not slab and not _has_both_kinds(window):
         share *= 2

@@ -30,7 +30,17 @@ class Curve:
 
 
 def run_curve(agglomerator: Agglomerator, overlaps: Overlaps, highest_score: float) -> Curve:
-    """Run greedy up to a generous threshold and note the error after each step."""
+    """Run greedy up to a generous threshold and note the error after each step.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        As it was made, no step taken.
+    overlaps : Overlaps
+        What its supervoxels share with the truth.
+    highest_score : float
+        The run stops here.
+    """
     segments = RunningOverlaps(overlaps)
     index = {int(supervoxel_id): i for i, supervoxel_id in enumerate(agglomerator.supervoxels.ids)}
     score, vi = [-np.inf], [0.0]

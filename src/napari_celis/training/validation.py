@@ -21,7 +21,17 @@ HINTS = {
 def require_learnable(
     volumes: Sequence[AnnotatedVolume], folds: Folds, specs: Sequence[DescriptorSpec]
 ) -> None:
-    """Refuse volumes that nothing can be learned from, or one of the pieces that they are cut into."""
+    """Refuse volumes that nothing can be learned from, or one of the pieces that they are cut into.
+
+    Parameters
+    ----------
+    volumes : sequence of AnnotatedVolume
+        What is to be learned from.
+    folds : Folds
+        The pieces that they are cut into.
+    specs : sequence of DescriptorSpec
+        Their boxes must fit into every piece.
+    """
     for one in volumes:
         require_two_objects(one.truth, one.supervoxels, one.name)
     if not all(folds):
@@ -43,7 +53,17 @@ def require_learnable(
 
 
 def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None, name: str) -> None:
-    """Refuse a truth from which nothing can be learned, before the long work and not after it."""
+    """Refuse a truth from which nothing can be learned, before the long work and not after it.
+
+    Parameters
+    ----------
+    truth : ndarray of int, shape (Z, Y, X)
+        Object ids, 0 where nothing is known.
+    supervoxels : ndarray of int, shape (Z, Y, X), optional
+        Supervoxel ids, 0 for background.
+    name : str
+        How messages call the volume.
+    """
     labelled = truth[supervoxels > 0] if supervoxels is not None else truth
     objects = np.unique(labelled[labelled > 0])
     if not len(objects):
@@ -60,12 +80,30 @@ def require_two_objects(truth: np.ndarray, supervoxels: np.ndarray | None, name:
 
 
 def has_room(shape: tuple[int, ...], spec: DescriptorSpec) -> bool:
-    """Whether the box of a spec fits into a volume."""
+    """Whether the box of a spec fits into a volume.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the volume.
+    spec : DescriptorSpec
+        Its box must fit.
+    """
     return all(size >= box for size, box in zip(shape, spec.box_zyx, strict=True))
 
 
 def require_room(shape: tuple[int, ...], specs: Sequence[DescriptorSpec], name: str) -> None:
-    """Refuse a volume that has no room for the descriptors."""
+    """Refuse a volume that has no room for the descriptors.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the volume.
+    specs : sequence of DescriptorSpec
+        Their boxes must fit.
+    name : str
+        How messages call the volume.
+    """
     for spec in specs:
         if not has_room(shape, spec):
             raise TrainingError(
@@ -76,7 +114,17 @@ def require_room(shape: tuple[int, ...], specs: Sequence[DescriptorSpec], name: 
 
 
 def require_both_kinds(labels: np.ndarray, truth: np.ndarray, name: str) -> None:
-    """Refuse supervoxels among which every merge is right, or every merge wrong."""
+    """Refuse supervoxels among which every merge is right, or every merge wrong.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (Z, Y, X)
+        Supervoxel ids.
+    truth : ndarray of int, shape (Z, Y, X)
+        Object ids, 0 where nothing is known.
+    name : str
+        How messages call the volume.
+    """
     n_actions, kind = missing_kind(labels, truth)
     if kind is not None:
         raise TrainingError(

@@ -110,7 +110,10 @@ def sample_centre(flat_supervoxels, layout, centre, offsets, lookup, scratch):
 
 @nb.njit(nogil=True, cache=True)
 def emit_row(rows, counts, cache, centre, bits):
-    """Ask for the energy of `bits` at `centre`; what the cache does not know joins the missing rows."""
+    """Ask for the energy of `bits` at `centre`; what the cache does not know joins the missing rows.
+
+    The cache knows descriptors by their hash, see `tables.hash_bits`.
+    """
     row, missing = counts[0], counts[1]
     h = hash_bits(bits)
     energy = energy_find(cache.centres, cache.hashes, cache.energies, centre, h)

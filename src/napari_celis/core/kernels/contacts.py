@@ -4,6 +4,7 @@ import numba as nb
 import numpy as np
 
 from napari_celis.core.kernels.adjacency import find_action
+from napari_celis.core.kernels.faces import label_below
 
 UNITS = 2.0**36
 """Sums of a hundred million faces still fit into 64 bits."""
@@ -43,10 +44,7 @@ def add_faces(supervoxels, affinities, begin, scale, first, second, bin_of_level
                 if u == 0:
                     continue
                 for axis in range(3):
-                    z2, y2, x2 = z - (axis == 0), y - (axis == 1), x - (axis == 2)
-                    if z2 < 0 or y2 < 0 or x2 < 0:
-                        continue
-                    v = supervoxels[z2, y2, x2]
+                    v = label_below(supervoxels, z, y, x, axis)
                     if v == 0:
                         continue
                     affinity = float(affinities[axis, z, y, x]) * scale

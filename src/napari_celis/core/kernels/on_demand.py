@@ -1,6 +1,7 @@
 """Evaluate the energy changes of single pairs of components, on request.
 
-Arguments are those of `napari_celis.core.kernels.changes` and `napari_celis.core.kernels.scores`.
+Arguments are those of `napari_celis.core.kernels.changes` and `napari_celis.core.kernels.scores`; energies
+are looked up by `emit_row`.
 """
 
 import numba as nb

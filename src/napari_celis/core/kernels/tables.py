@@ -62,13 +62,20 @@ def pair_insert(keys, values, seen, shift, key, value):
 
 @nb.njit(nogil=True, cache=True)
 def hash_bits(bits):
-    """Hash one packed descriptor to 64 bits."""
+    """Hash one packed descriptor to 64 bits.
+
+    Every bit of a word must reach all bits of the hash before the next word comes in: a product carries the
+    highest bit nowhere, so that few bits of two neighbouring words could undo each other.
+    """
     h = np.uint64(len(bits)) * GOLDEN
     for w in range(len(bits)):
-        h = (h ^ bits[w]) * MIX
+        h ^= bits[w]
+        h ^= h >> np.uint64(32)
+        h *= MIX
         h ^= h >> np.uint64(29)
-    h *= GOLDEN
-    return h ^ (h >> np.uint64(32))
+        h *= GOLDEN
+        h ^= h >> np.uint64(32)
+    return h
 
 
 @nb.njit(nogil=True, cache=True)

@@ -30,5 +30,13 @@ def stages_of(run: BlockRun) -> list[Stage]:
 
 
 def find_stage(run: BlockRun, name: str) -> Stage:
-    """Find a stage by its name."""
+    """Find a stage by its name.
+
+    Parameters
+    ----------
+    run : BlockRun
+        The run.
+    name : str
+        Name of the stage.
+    """
     return next(stage for stage in stages_of(run) if stage.name == name)

@@ -23,12 +23,24 @@ def _nothing(run: BlockRun) -> None:
 
 
 def core_of(run: BlockRun, block: Block) -> Box:
-    """Read the block alone."""
+    """Read the block alone.
+
+    Parameters
+    ----------
+    run, block : BlockRun, Block
+        The run, and one block of its grid.
+    """
     return block.core
 
 
 def window_of(run: BlockRun, block: Block) -> Box:
-    """Read the block and its halo."""
+    """Read the block and its halo.
+
+    Parameters
+    ----------
+    run, block : BlockRun, Block
+        As in `core_of`.
+    """
     return block.window
 
 
