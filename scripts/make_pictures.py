@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,7 @@ def picture_agglomerate(studio: Studio) -> None:
     engine, ends = begin(studio, tab)
     studio.wait_until(lambda: bool(ends) or len(engine.snapshot.steps) >= MIDDLE)
     studio.save("agglomerate", studio.grab())
-    tab.speed.setValue(0)
+    tab.form.speed.setValue(0)
     studio.wait_until(lambda: bool(ends))
 
 
@@ -68,7 +69,7 @@ def picture_run(studio: Studio) -> None:
     studio.rest(1000)
     frames.append(studio.grab())
     times.append(2 * LOOK_MS)
-    tab.speed.setValue(0)
+    tab.form.speed.setValue(0)
     add_decisions(studio, frames, times)
     write_gif(studio.folder / "run.gif", frames, times)
     studio.show_window(SIZE)
@@ -78,9 +79,9 @@ def begin(studio: Studio, tab: Any) -> tuple[Any, list[str]]:
     """Start a run that can be watched; return its engine and a list that gets an entry when it ends."""
     engine, ends = studio.prepared(), []
     engine.finished.connect(ends.append)
-    tab.speed.setValue(SPEED)
+    tab.form.speed.setValue(SPEED)
     studio.settle()
-    tab.run.click()
+    tab.form.run.click()
     return engine, ends
 
 
@@ -111,7 +112,7 @@ def picture_demo(studio: Studio) -> None:
 
 
 def picture_decisions(studio: Studio) -> None:
-    """The tab Decisions: a uncertain one, in a section and in 3-D, and the history."""
+    """The tab Decisions: an uncertain one, in a section and in 3-D, and the history."""
     tab = studio.show_tab("Decisions")
     studio.finished()
     studio.undecided()
@@ -150,12 +151,12 @@ def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float])
 
 
 def picture_shape(studio: Studio) -> None:
-    """The tab Shape where a uncertain merge changes the energy most."""
+    """The tab Shape where an uncertain merge changes the energy most."""
     tab = studio.show_tab("Shape")
     studio.finished()
     studio.undecided()
     studio.wait_until(lambda: tab.answer is not None and tab.answer.merge is not None)
-    tab.find_merge.click()
+    tab.form.find_merge.click()
     studio.wait_until(lambda: tab.answer is not None and bool(tab.answer.view.changed.any()))
     studio.camera.zoom *= 2.0
     studio.save("shape")
@@ -238,6 +239,29 @@ def picture_train(studio: Studio) -> None:
         studio.wait_until(lambda: not tab.is_busy)
 
 
+def picture_blocks(studio: Studio) -> None:
+    """The tab Blocks: a finished result, a box of it, and a decision that waits to be written back."""
+    tab, workspace, name = studio.show_tab("Blocks"), studio.workspace, "segmentation.zarr"
+    shutil.rmtree(ROOT / name, ignore_errors=True)
+    tab.form.output.line_edit.value = name
+    tab.start.click()
+    studio.wait_until(lambda: not tab.process.is_running and tab.result.show_layer.isEnabled())
+    tab.result.show_layer.click()
+    studio.wait_until(lambda: tab.result.layer is not None)
+    tab.result.box.open.click()
+    studio.wait_until(lambda: workspace.box.is_active)
+    studio.undecided().reject()
+    studio.wait_until(lambda: bool(workspace.box.unwritten))
+    studio.undecided()
+    # What is shown should read the same on every computer.
+    here = f"{ROOT}{os.sep}"
+    tab.command.text.setText(tab.command.text.text().replace(here, ""))
+    tab.command.text.setCursorPosition(0)
+    tab.log.setPlainText(tab.log.toPlainText().replace(here, ""))
+    studio.save("blocks")
+    shutil.rmtree(ROOT / name)
+
+
 def picture_real_run(studio: Studio) -> None:
     """A whole run on a real volume."""
     studio.show_tab("Agglomerate")
@@ -271,6 +295,7 @@ PICTURES: dict[str, Callable[[Studio], None]] = {
     "train": picture_train,
     "compare": picture_compare,
     "going-on": picture_going_on,
+    "blocks": picture_blocks,
 }
 
 

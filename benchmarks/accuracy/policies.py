@@ -28,7 +28,7 @@ from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
 from napari_celis.core.affinity_sums import AffinitySums
 from napari_celis.core.contact_features import DECISIVE, contact_features, decisive_features
 from napari_celis.evaluation.overlaps import overlap
-from napari_celis.training.folds import slab_bounds
+from napari_celis.training.annotated import divide
 from napari_celis.training.logistic import fit_logistic
 from napari_celis.training.policy import RIDGE, PolicyExamples, fit_classifier
 
@@ -78,7 +78,7 @@ def cut(block: Block, affinities: np.ndarray) -> Iterator[Halves]:
         first, second = slice(0, size // 2 - GAP // 2), slice(size // 2 + GAP // 2, None)
         fit, judged = (first, second) if low else (second, first)
         pieces = [
-            [_piece(block, affinities, slab, axis, part) for slab in slab_bounds(len(block.image))]
+            [_piece(block, affinities, slab.sections, axis, part) for (slab,) in divide([block.truth])]
             for part in (fit, judged)
         ]
         yield Halves(pieces[0], [(one, Judge(one.known_truth(), 2)) for one in pieces[1]])

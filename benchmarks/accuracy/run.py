@@ -28,6 +28,7 @@ from napari_celis.baselines.forest import ForestSettings
 from napari_celis.baselines.problem import Problem
 from napari_celis.models.apply import affinities_of
 from napari_celis.models.model_file import CelisModel, load_model, save_model
+from napari_celis.training.annotated import AnnotatedVolume as Annotated
 from napari_celis.training.pipeline import TrainSettings, train_model
 
 RESULTS = Path(__file__).with_name("results.jsonl")
@@ -35,10 +36,10 @@ RESULTS = Path(__file__).with_name("results.jsonl")
 
 def train(block: Block, volume: AnnotatedVolume, settings: TrainSettings, path: Path) -> None:
     """Train a model and keep it with the affinities that its peers may be tuned on."""
+    annotated = Annotated(block.image, block.truth, block.supervoxels)
     records = train_model(
-        block.image, block.truth, block.supervoxels, volume.voxel_size_nm, settings,
-        folder=path.with_suffix(".training"), resume=True,
-    )  # fmt: skip
+        [annotated], volume.voxel_size_nm, settings, folder=path.with_suffix(".training"), resume=True
+    )
     begin = time.monotonic()
     while True:
         try:
@@ -48,9 +49,9 @@ def train(block: Block, volume: AnnotatedVolume, settings: TrainSettings, path: 
             break
         figures = " ".join(f"{key} {value:.3f}" for key, value in record.figures.items())
         print(f"{time.monotonic() - begin:7.0f} s  {record.stage:30} {figures}", file=sys.stderr)
-    np.save(path.with_suffix(".npy"), (trained.affinities * 255).round().astype(np.uint8))
+    np.save(path.with_suffix(".npy"), (trained.affinities[0] * 255).round().astype(np.uint8))
     save_model(trained.model, path)
-    trained.bench.clear()
+    trained.checkpoint.clear()
 
 
 def judge(model: CelisModel, path: Path, block: Block, judged: Block, seed: int) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.metrics import score
 from napari_celis.io.affinities import read_affinities
 from napari_celis.io.volumes import open_volume, read_image, read_labels
-from napari_celis.training.pipeline import TrainSettings, train_model
+from napari_celis.training.pipeline import AnnotatedVolume, TrainSettings, train_model
 
 
 def celis(*arguments):
@@ -36,8 +36,8 @@ def folder(tmp_path_factory):
         dataset = file.create_dataset("supervoxels", data=pieces)
         dataset.attrs["resolution"], dataset.attrs["offset"] = image.voxel_size_nm, (0.0, 0.0, 0.0)
     records = train_model(
-        read_image(image), read_labels(truth), pieces, image.voxel_size_nm, TrainSettings(minutes=0.1),
-        folder=folder / "model.safetensors.training",
+        [AnnotatedVolume(read_image(image), read_labels(truth), pieces)], image.voxel_size_nm,
+        TrainSettings(minutes=0.1), folder=folder / "model.safetensors.training",
     )  # fmt: skip
     next(record for record in records if record.stage == "energy of pairwise9")
     records.close()
@@ -174,7 +174,7 @@ def test_an_unfinished_training_is_not_thrown_away_unasked(folder, monkeypatch, 
     told = []
 
     def interrupted(*arguments, **more):
-        told.append((arguments[4], more["resume"]))
+        told.append((arguments[2], more["resume"]))
         raise KeyboardInterrupt
         yield
 

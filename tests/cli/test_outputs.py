@@ -87,7 +87,7 @@ def test_an_output_that_is_an_input_or_another_output(celis, folder, command):
     before = checksums(folder)
     code, _, err = celis(*command.split())
     assert code == 1
-    assert "would replace" in err or "same place" in err
+    assert "would replace" in err or "the same file" in err
     assert checksums(folder) == before
 
 

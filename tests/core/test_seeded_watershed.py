@@ -13,7 +13,16 @@ from scipy import ndimage
 
 from napari_celis.core.errors import VolumeError
 from napari_celis.core.kernels import seeded as kernels
-from napari_celis.core.seeded_watershed import SeededSettings, halo_nm, seeded_watershed
+from napari_celis.core.seeded_watershed import (
+    MEANS,
+    SeededSettings,
+    by_sections,
+    count_means,
+    cut_from_seeds,
+    foreground_limits,
+    halo_nm,
+    seeded_watershed,
+)
 from napari_celis.core.watershed import AffinitiesError, WatershedError
 from reference import seeded_watershed as reference
 
@@ -197,3 +206,56 @@ def test_bad_input_is_explained(affinities, size_nm, kind, message):
 def test_bad_settings_are_explained(values, message):
     with pytest.raises(WatershedError, match=message):
         SeededSettings(**values)
+
+
+@pytest.mark.kernels
+@FEW
+@given(levels, sizes, st.data())
+def test_counts_of_parts_add_up_to_the_definition(levels, size_nm, data):
+    shape = levels.shape[1:]
+    cuts = [data.draw(st.integers(0, n)) for n in shape]
+    rows = shape[0] if by_sections(size_nm) else 1
+    total = np.zeros((rows, MEANS), dtype=np.int64)
+    for ends in np.ndindex(2, 2, 2):
+        box = [
+            slice(0, cut) if end == 0 else slice(cut, n)
+            for end, cut, n in zip(ends, cuts, shape, strict=True)
+        ]
+        if any(part.start == part.stop for part in box):
+            continue
+        # One layer more on every side, as far as the volume goes: the faces of the voxels that count.
+        around = [slice(max(0, p.start - 1), min(p.stop + 1, n)) for p, n in zip(box, shape, strict=True)]
+        begin = [p.start - a.start for p, a in zip(box, around, strict=True)]
+        end = [p.stop - a.start for p, a in zip(box, around, strict=True)]
+        found = count_means(levels[(slice(None), *around)], size_nm, begin, end)
+        total[box[0] if rows > 1 else slice(0, 1)] += found
+    assert_array_equal(total, count_means(levels, size_nm))
+    sections = [levels[:, z : z + 1] for z in range(shape[0])] if rows > 1 else [levels]
+    wanted = [np.bincount(reference.mean_levels(part), minlength=MEANS) for part in sections]
+    assert_array_equal(total, wanted)
+
+
+@pytest.mark.kernels
+@FEW
+@given(levels, sizes, some_settings())
+def test_seeds_lie_in_their_supervoxels_and_come_in_order(levels, size_nm, chosen):
+    cut = cut_from_seeds(levels, size_nm, chosen)
+    assert_array_equal(cut.labels, expected(levels, size_nm, chosen))
+    n = int(cut.labels.max())
+    assert cut.seeds.shape == (n + 1,)
+    assert_array_equal(cut.labels.reshape(-1)[cut.seeds[1:]], np.arange(1, n + 1))
+
+
+def test_a_part_with_the_limits_of_the_whole_names_the_seeds_of_the_whole():
+    affinities, _ = cells(np.random.default_rng(3), (20, 40, 40))
+    size_nm, chosen = ISOTROPIC, SeededSettings(reach_nm=40, smoothing_nm=5, smallest_nm=0)
+    limits = foreground_limits(count_means(affinities, size_nm), chosen)
+    whole = cut_from_seeds(affinities, size_nm, chosen)
+    assert_array_equal(whole.labels, cut_from_seeds(affinities, size_nm, chosen, limits).labels)
+    part = cut_from_seeds(affinities[:, :, :, 8:], size_nm, chosen, limits)
+    at = np.stack(np.unravel_index(part.seeds[1:], part.labels.shape), axis=1) + np.array([0, 0, 8])
+    halo = int(np.ceil(halo_nm(chosen) / 10)) + 1
+    far = at[at[:, 2] >= 8 + halo]
+    own = np.stack(np.unravel_index(whole.seeds[1:], whole.labels.shape), axis=1)
+    assert len(far) > 10
+    assert {tuple(one) for one in far} == {tuple(one) for one in own[own[:, 2] >= 8 + halo]}

@@ -20,7 +20,7 @@ def a_chain(n_actions, *, smaller=None, state=None, contact=None):
     return actions, Candidates(root, np.ones(len(root)), smaller, smaller, state, contact)
 
 
-def test_nearer_and_larger_is_more_doubtful():
+def test_nearer_and_larger_is_more_uncertain():
     near_small, near_large, far_small = uncertainty(np.array([0.1, 0.1, 3.0]), np.array([10, 1000, 10]))
     assert near_large > near_small > far_small
 

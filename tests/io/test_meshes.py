@@ -42,6 +42,13 @@ def test_a_box_gives_a_mesh_in_the_same_place_as_the_whole_volume():
         np.testing.assert_allclose(end(cropped.vertices, axis=0), end(whole.vertices, axis=0), atol=0.2)
 
 
+def test_the_box_is_found_if_it_is_not_given():
+    box = (slice(1, 3), slice(2, 5), slice(3, 10))
+    given, found = (segment_mesh(a_block(), np.array([1, 4]), part) for part in (box, None))
+    np.testing.assert_array_equal(found.vertices, given.vertices)
+    assert not len(segment_mesh(a_block(), np.array([9])).faces)
+
+
 def test_a_segment_at_the_edge_of_the_volume_is_closed():
     mesh = segment_mesh(a_block(), np.array([2]), WHOLE)
     edges = np.sort(mesh.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)

@@ -33,14 +33,19 @@ def write_data(folder):
     return Sources(sources, str(folder / "model.safetensors"))
 
 
-def begin(path, sources, **changes):
-    """Begin a session; returns it and its agglomerator, whose decisions are kept."""
+def open_choice(sources):
+    """Open the volumes and load the model."""
     from napari_celis.io.volumes import open_volume
     from napari_celis.models.model_file import load_model
     from napari_celis.pipeline.choice import Choice
 
     volumes = {role: open_volume(place) for role, place in sources.volumes.items()}
-    choice = replace(Choice(**volumes, model=load_model(sources.model)), **changes)
+    return Choice(**volumes, model=load_model(sources.model))
+
+
+def begin(path, sources, **changes):
+    """Begin a session; returns it and its agglomerator, whose decisions are kept."""
+    choice = replace(open_choice(sources), **changes)
     prepared = prepare(choice)
     session = begin_session(path, choice, prepared, sources)
     prepared.agglomerator.journal.listener = SessionWriter(session, "ada")
@@ -74,4 +79,14 @@ def assert_same(one, two):
     assert [entry.step for entry in one.journal.undone] == [entry.step for entry in two.journal.undone]
 
 
-__all__ = ["FIRST", "Session", "assert_same", "begin", "go_on", "open_data", "work", "write_data"]
+__all__ = [
+    "FIRST",
+    "Session",
+    "assert_same",
+    "begin",
+    "go_on",
+    "open_choice",
+    "open_data",
+    "work",
+    "write_data",
+]

@@ -19,7 +19,7 @@ from napari_celis.io.affinities import AffinityVolume
 from napari_celis.models.apply import affinities_of
 from napari_celis.pipeline.agglomeration import agglomerator_of
 from napari_celis.pipeline.checks import check
-from napari_celis.pipeline.choice import Choice
+from napari_celis.pipeline.choice import Choice, Decided
 from napari_celis.pipeline.recipe import prepare, prepare_inputs
 
 
@@ -49,6 +49,29 @@ def test_it_makes_what_its_parts_make():
     assert prepared.inputs.made_labels is None
     assert (prepared.policy, prepared.threshold) == ("energy", -0.5)
     assert prepared.overlaps.n_voxels == np.prod(SHAPE)
+
+
+def test_a_run_begins_with_what_is_decided():
+    prepared = prepare(choice())
+    with prepared.agglomerator as first:
+        ids, actions = first.supervoxels.ids, first.actions
+        pairs = [(int(ids[u]), int(ids[v])) for u, v in zip(actions.u, actions.v, strict=True)]
+    decided = Decided(merges=tuple(pairs[:9:2]), apart=(pairs[-1],))
+    with (
+        prepare(choice(decided=decided)).agglomerator as ours,
+        agglomerator_of(
+            small_model(),
+            prepared.inputs.atoms.supervoxels,
+            prepared.inputs.affinities,
+            merges=decided.merges,
+        ) as theirs,
+    ):
+        assert ours.constraints == (pairs[-1],)
+        assert [step.kind for step in ours.history] == ["keep-apart"]
+        assert_array_equal(ours.segment_ids(), theirs.segment_ids())
+        assert ours.n_segments < first.n_segments
+        ours.undo()
+        assert_array_equal(ours.scores(), theirs.scores())
 
 
 def test_the_table_of_actions_is_built_once(monkeypatch):

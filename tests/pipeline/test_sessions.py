@@ -12,16 +12,18 @@ import pytest
 from gui.conftest import block_labels
 from napari_celis.core import state
 from napari_celis.core.errors import ActionError
+from napari_celis.core.journal import Event
 from napari_celis.io.session.file import Session
 from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.session.records import SessionError
 from napari_celis.models import apply
 from napari_celis.models.model_file import load_model, save_model
+from napari_celis.pipeline.choice import Decided
 from napari_celis.pipeline.kept_preparation import keep_scores
 from napari_celis.pipeline.replay import prepare_replay, replay
 from napari_celis.pipeline.session_data import ChangedDataError
-from napari_celis.pipeline.sessions import go_on, is_equal, take_over_json_lines
-from pipeline.session_run import FIRST, assert_same, begin, work, write_data
+from napari_celis.pipeline.sessions import go_on, go_on_with, is_equal, take_over_json_lines
+from pipeline.session_run import FIRST, assert_same, begin, open_choice, work, write_data
 
 
 @pytest.fixture(scope="module")
@@ -312,3 +314,37 @@ def test_json_lines_are_taken_over(made, folder, tmp_path):
     with Session.open(tmp_path / "new.celis") as session, go_on(session).agglomerator as agglomerator:
         assert agglomerator.history == made[1].history
         np.testing.assert_array_equal(agglomerator.segment_ids(), made[1].segment_ids())
+
+
+def test_a_session_on_top_of_segments_goes_on_with_the_same_ones_only(tmp_path):
+    """A box of a block-wise result begins with merges and keep-aparts that no event tells of."""
+    sources = write_data(tmp_path / "data")
+    session, plain = begin(tmp_path / "plain.celis", sources)
+    steps = [plain.step(np.inf) for _ in range(3)]
+    apart = next(
+        (int(plain.supervoxels.ids[plain.actions.u[a]]), int(plain.supervoxels.ids[plain.actions.v[a]]))
+        for a in np.flatnonzero(plain.available())
+    )
+    plain.close()
+    session.close()
+    decided = Decided(tuple((step.u_id, step.v_id) for step in steps), (apart,))
+    path = tmp_path / "box.celis"
+    session, run = begin(path, sources, decided=decided)
+    for step in run.history:
+        run.journal.listener(Event("decide", step, step.energy))
+    run.step(np.inf)
+    run.journal.listener.flush()
+    session.close()
+    opened = open_choice(sources)
+    with Session.open(path) as again, pytest.raises(SessionError, match="box"):
+        go_on(again)
+    with Session.open(path) as again, pytest.raises(SessionError, match="other segments"):
+        go_on_with(again, opened, sources, KeptArrays(folder_beside(path)))
+    with Session.open(path) as again:
+        chosen = replace(opened, decided=decided)
+        resumed = go_on_with(again, chosen, sources, KeptArrays(folder_beside(path))).agglomerator
+    with run, resumed:
+        np.testing.assert_array_equal(resumed.segment_ids(), run.segment_ids())
+        np.testing.assert_array_equal(resumed.scores(), run.scores())
+        assert resumed.constraints == run.constraints == (apart,)
+        assert [step.kind for step in resumed.history] == ["keep-apart", "greedy"]

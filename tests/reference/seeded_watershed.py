@@ -23,13 +23,18 @@ def faces(levels, p):
     return found
 
 
-def inside(levels, foreground):
-    """Which voxels have faces with a mean level above the threshold, or above the lower median."""
-    means = {}
+def mean_levels(levels):
+    """The mean level of the faces of every voxel, in sixtieths: whole for one to six faces."""
+    means = []
     for p in voxels(levels.shape[1:]):
         own = [level for level, _ in faces(levels, p)]
-        # Sixtieths are whole for one to six faces, so nothing is rounded.
-        means[p] = sum(own) * 60 // len(own) if own else 0
+        means.append(sum(own) * 60 // len(own) if own else 0)
+    return means
+
+
+def inside(levels, foreground):
+    """Which voxels have faces with a mean level above the threshold, or above the lower median."""
+    means = dict(zip(voxels(levels.shape[1:]), mean_levels(levels), strict=True))
     median = sorted(means.values())[ceil(len(means) / 2) - 1]
     threshold = min(foreground * 60 * 255, median)
     return {p for p, mean in means.items() if mean > threshold}

@@ -1,4 +1,4 @@
-"""An affinity network that was interrupted goes on where it was, its time included."""
+"""An affinity network that was interrupted goes on where it was."""
 
 import itertools
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ import torch
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.training import affinity, affinity_stage
 from napari_celis.training.affinity_settings import AffinityTraining
-from napari_celis.training.affinity_stage import fit_affinity
+from napari_celis.training.affinity_stage import AffinityPlan, fit_affinity
 from napari_celis.training.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -18,16 +18,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 TINY = AffinityTraining(
     AffinitySettings(width=4, n_features=4), patch_zyx=(8, 8, 8), warmup=2, report_every=2, holdout=0.0
 )
-MINUTES, SECONDS_PER_LOOK = 1.0, 2.5
+STEPS = 14
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """Let time pass only when the trainer looks at its clock: a budget of minutes is one of steps."""
-    ticks = itertools.count()
-    slow = SimpleNamespace(perf_counter=lambda: SECONDS_PER_LOOK * next(ticks))
-    monkeypatch.setattr(affinity, "time", slow)
-    # Keep the state at every record.
+def all_kept(monkeypatch):
+    """Keep the state at every record."""
     monkeypatch.setattr(affinity_stage, "KEEP_SECONDS", -1.0)
 
 
@@ -50,7 +46,8 @@ def training(folder, *, resume):
     truth = (np.indices((12, 16, 16)) // 6).sum(axis=0) + 1
     image = rng.integers(0, 255, truth.shape, dtype=np.uint8)
     checkpoint = Checkpoint(folder, "same", resume=resume)
-    return fit_affinity("net", image, truth, TINY, MINUTES, checkpoint, seed=1, device="cpu")
+    plan = AffinityPlan(TINY, STEPS, 1, "cpu")
+    return fit_affinity("net", [(image, truth)], plan, checkpoint)
 
 
 def finish(records):
@@ -60,7 +57,7 @@ def finish(records):
         try:
             seen.append(next(records))
         except StopIteration as end:
-            return seen, end.value
+            return seen, end.value.net
 
 
 def weights_of(net):
@@ -71,7 +68,7 @@ def files_in(folder):
     return sorted(path.name for path in folder.glob("*.safetensors"))
 
 
-def test_an_interrupted_network_ends_like_one_that_was_not(tmp_path, clock, trainers):
+def test_an_interrupted_network_ends_like_one_that_was_not(tmp_path, all_kept, trainers):
     expected, straight = finish(training(tmp_path / "straight", resume=False))
     assert len(expected) >= 6
 
@@ -81,13 +78,11 @@ def test_an_interrupted_network_ends_like_one_that_was_not(tmp_path, clock, trai
     run.close()
     assert files_in(folder) == ["net-unfinished.safetensors"]
     assert trainers[-1].step == 3 * TINY.report_every
-    kept_seconds = trainers[-1].seconds
 
     torch.rand(5)
     run = training(folder, resume=True)
     rest = [next(run)]
     assert trainers[-1].step == 4 * TINY.report_every
-    assert trainers[-1].seconds > kept_seconds > 0
     more, net = finish(run)
     rest += more
 
@@ -96,10 +91,10 @@ def test_an_interrupted_network_ends_like_one_that_was_not(tmp_path, clock, trai
     assert trainers[-1].step == trainers[0].step
     for name, weights in weights_of(straight).items():
         np.testing.assert_array_equal(weights_of(net)[name], weights, err_msg=name)
-    assert files_in(folder) == ["net.safetensors"]
+    assert files_in(folder) == ["net-ending.safetensors", "net.safetensors"]
 
 
-def test_a_finished_network_is_not_trained_again(tmp_path, clock, trainers):
+def test_a_finished_network_is_not_trained_again(tmp_path, all_kept, trainers):
     _, net = finish(training(tmp_path, resume=False))
     records, again = finish(training(tmp_path, resume=True))
     assert records == []
@@ -108,7 +103,7 @@ def test_a_finished_network_is_not_trained_again(tmp_path, clock, trainers):
         np.testing.assert_array_equal(weights_of(again)[name], weights, err_msg=name)
 
 
-def test_without_resume_it_begins_anew(tmp_path, clock, trainers):
+def test_without_resume_it_begins_anew(tmp_path, all_kept, trainers):
     run = training(tmp_path, resume=False)
     first = [next(run) for _ in range(2)]
     run.close()
@@ -118,7 +113,7 @@ def test_without_resume_it_begins_anew(tmp_path, clock, trainers):
     run.close()
 
 
-def test_the_state_is_kept_only_every_so_often(tmp_path, clock, monkeypatch):
+def test_the_state_is_kept_only_every_so_often(tmp_path, all_kept, monkeypatch):
     now = itertools.count(step=20.0)
     monkeypatch.setattr(affinity_stage, "KEEP_SECONDS", 30.0)
     monkeypatch.setattr(affinity_stage, "time", SimpleNamespace(monotonic=lambda: next(now)))

@@ -88,7 +88,7 @@ def test_training_learns_walls(boxes):
     image, truth = boxes
     wider = replace(TINY.network, width=8, n_features=8)
     chosen = replace(TINY, network=wider, batch=4, validate_every=20, averaging=0.9)
-    training = train_affinity(image, truth, chosen, steps=80)
+    training = train_affinity([(image, truth)], chosen, steps=80)
     records = []
     try:
         while True:
@@ -111,12 +111,12 @@ def test_resuming_gives_the_same_bits(boxes, preset):
         image, truth = (np.tile(part, (1, 3, 2))[:, :37, :37] for part in (image, truth))
         chosen, n_steps, stop = replace(affinity_training("paper"), patch_zyx=(1, 2, 2), holdout=0), 2, 1
         chosen = replace(chosen, report_every=1, batch=1)
-    straight = AffinityTrainer(image, truth, chosen, seed=4)
+    straight = AffinityTrainer([(image, truth)], chosen, seed=4)
     expected = run(straight, n_steps)
-    first = AffinityTrainer(image, truth, chosen, seed=4)
+    first = AffinityTrainer([(image, truth)], chosen, seed=4)
     run(first, n_steps, stop)
     tensors, facts = first.state()
-    second = AffinityTrainer(image, truth, chosen, seed=99)
+    second = AffinityTrainer([(image, truth)], chosen, seed=99)
     torch.rand(3)
     second.resume(tensors, json.loads(json.dumps(facts)))
     resumed = run(second, n_steps)
@@ -132,7 +132,7 @@ def test_short_numbers_follow_the_long_ones(boxes, monkeypatch):
     larger = replace(TINY, patch_zyx=(12, 12, 12), holdout=0.0)
     for is_fast in (False, True):
         monkeypatch.setattr(module, "has_fast_bfloat16", lambda _, is_fast=is_fast: is_fast)
-        trainer = AffinityTrainer(*boxes, larger)
+        trainer = AffinityTrainer([boxes], larger)
         losses[is_fast] = [record.loss for record in trainer.run(steps=6)]
         assert all(weight.dtype == torch.float32 for weight in trainer.result().parameters())
     assert losses[True] != losses[False]
@@ -141,42 +141,57 @@ def test_short_numbers_follow_the_long_ones(boxes, monkeypatch):
 
 def test_the_best_weights_are_returned_when_validation_gets_worse(boxes, monkeypatch):
     image, truth = boxes
-    trainer = AffinityTrainer(image, truth, replace(TINY, validate_every=1, patience=3))
+    trainer = AffinityTrainer([(image, truth)], replace(TINY, validate_every=1, patience=3))
     scores = iter([3.0, 1.0, 2.0, 2.0, 1.5, 0.0])
     figures = judge(np.full((3, 1, 1, 1), 0.5), np.ones((3, 1, 1, 1), bool), np.ones((3, 1, 1, 1), bool))
-    monkeypatch.setattr(module, "judge", lambda *_: replace(figures, balanced_cross_entropy=next(scores)))
+    monkeypatch.setattr(
+        module, "judge_several", lambda *_: replace(figures, balanced_cross_entropy=next(scores))
+    )
     best = None
     for record in trainer.run(steps=100):
         if record.is_best:
             best = {name: tensor.clone() for name, tensor in trainer.result().state_dict().items()}
-    assert record.step == 5
+    assert (record.step, trainer.best_step, trainer.is_satisfied) == (5, 2, True)
+    assert list(trainer.run(steps=100)) == []
     assert all(torch.equal(tensor, best[name]) for name, tensor in trainer.result().state_dict().items())
 
 
-def test_time_is_a_budget(boxes, monkeypatch):
-    image, truth = boxes
-    trainer = AffinityTrainer(image, truth, replace(TINY, holdout=0))
-    clock = iter(np.arange(0, 10_000, 5.0))
-    with monkeypatch.context() as patch:
-        patch.setattr(module.time, "perf_counter", lambda: next(clock))
-        records = list(trainer.run(minutes=1))
-    assert records[-1].seconds >= 60 > records[-2].seconds
-    assert list(trainer.run(minutes=1)) == []
+def test_an_earlier_end_keeps_the_schedule(boxes):
+    whole, short = (AffinityTrainer([boxes], replace(TINY, holdout=0)) for _ in range(2))
+    expected = list(whole.run(8))[:5]
+    assert list(short.run(8, stop_at=5)) == expected
+    assert list(short.run(8, stop_at=5)) == []
+    assert short.step == 5
 
 
-def test_an_end_is_needed_and_bad_data_is_refused(boxes):
+def test_several_volumes_are_drawn_from_as_often_as_they_have_labels(boxes):
     image, truth = boxes
-    with pytest.raises(TrainingError, match="minutes"):
-        next(train_affinity(image, truth, TINY))
-    assert list(AffinityTrainer(image, truth, TINY).run(steps=0)) == []
-    assert list(AffinityTrainer(image, truth, TINY).run(minutes=0)) == []
+    half = np.where(np.arange(24) < 12, truth, 0)
+    # The second recording has other grey values, and is brought to those of the first.
+    trainer = AffinityTrainer([(image, truth), (3 * image + 50, half)], replace(TINY, holdout=0))
+    first, second = trainer._sampler.samplers
+    assert_allclose(trainer._sampler._shares, [2 / 3, 1 / 3])
+    assert_allclose(first.image.mean(), second.image.mean(), atol=1e-3)
+    assert_allclose(first.image.std(), second.image.std(), rtol=1e-3)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        known = second.draw(rng).known
+        # Nothing is drawn where nothing is known: half of every patch or more, but for the border.
+        assert known[0].mean() > 0.3
+    losses = [record.loss for record in trainer.run(30)]
+    assert np.mean(losses[-5:]) < np.mean(losses[:5])
+
+
+def test_bad_data_is_refused(boxes):
+    image, truth = boxes
+    assert list(AffinityTrainer([(image, truth)], TINY).run(steps=0)) == []
     with pytest.raises(ShapeMismatchError, match="truth"):
-        AffinityTrainer(image, truth[1:], TINY)
+        AffinityTrainer([(image, truth[1:])], TINY)
     with pytest.raises(LabelsError):
-        AffinityTrainer(image, truth.astype(float), TINY)
+        AffinityTrainer([(image, truth.astype(float))], TINY)
     with pytest.raises(TrainingError, match="0 to less than 1"):
-        AffinityTrainer(image, truth, replace(TINY, holdout=1))
-    trainer = AffinityTrainer(image, truth, TINY)
+        AffinityTrainer([(image, truth)], replace(TINY, holdout=1))
+    trainer = AffinityTrainer([(image, truth)], TINY)
     with pytest.raises(TrainingError, match="does not belong"):
         trainer.resume({}, {})
 
@@ -190,12 +205,12 @@ def test_a_slab_of_the_longest_axis_is_held_out():
 
 def test_a_given_validation_volume_is_used(boxes):
     image, truth = boxes
-    trainer = AffinityTrainer(image, truth, TINY, validation=(image[:8], truth[:8]))
+    trainer = AffinityTrainer([(image, truth)], TINY, validation=[(image[:8], truth[:8])])
     assert run(trainer, 4)[-1].figures is not None
     unknown = np.full_like(truth, UNKNOWN)
     unknown[0, 0, 0], unknown[5, 5, 5] = 1, 2
     with pytest.raises(TrainingError, match="held out"):
-        AffinityTrainer(image, truth, TINY, validation=(image, unknown))
+        AffinityTrainer([(image, truth)], TINY, validation=[(image, unknown)])
 
 
 def test_presets_suit_the_voxel_size():
@@ -208,4 +223,4 @@ def test_presets_suit_the_voxel_size():
 def test_too_little_data_says_what_is_needed(boxes):
     image, truth = boxes
     with pytest.raises(TrainingError, match=r"12 × 16 × 24.*12 × 35 × 35"):
-        AffinityTrainer(image, truth, replace(affinity_training("paper"), holdout=0))
+        AffinityTrainer([(image, truth)], replace(affinity_training("paper"), holdout=0))

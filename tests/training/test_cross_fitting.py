@@ -1,6 +1,7 @@
 """Nothing is predicted, judged or chosen by what was learned in the same place."""
 
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -8,17 +9,19 @@ import torch
 
 from core.problems import random_labels
 from napari_celis.core.descriptors import sample_spec
-from napari_celis.training import affinity_stage, energy_stage, pipeline, policy_stage
-from napari_celis.training.affinity_stage import cross_fitted_affinities
+from napari_celis.training import affinity_stage, energy_stage, policy_stage, shape_stage
+from napari_celis.training.affinity_settings import AffinityTraining
+from napari_celis.training.affinity_stage import AffinityPlan, cross_fitted_affinities
+from napari_celis.training.annotated import AnnotatedVolume, Piece
 from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_energies
-from napari_celis.training.folds import Slab, slab_bounds
+from napari_celis.training.folds import Slab
 from napari_celis.training.pipeline import TrainSettings
 from napari_celis.training.policy import PolicyExamples
 from napari_celis.training.policy_stage import fit_policy
 from napari_celis.training.records import TrainRecord
+from napari_celis.training.threshold import Curve
 
-SHAPE = (9, 4, 5)
 HALO = 2
 
 
@@ -31,30 +34,41 @@ def result_of(records):
             return end.value
 
 
-def sections(shape):
+def sections(first, last):
     """A volume whose voxels hold the number of their section."""
-    return np.broadcast_to(np.arange(shape[0], dtype=np.uint8)[:, None, None], shape)
+    numbers = np.arange(first, last + 1, dtype=np.uint8)
+    return np.broadcast_to(numbers[:, None, None], (len(numbers), 4, 5))
+
+
+def numbers_of(volumes):
+    return frozenset(int(z) for image, truth in volumes for z in np.unique([image, truth]))
 
 
 class FakeTrainer:
     """Remembers the sections it was given."""
 
-    def __init__(self, image, truth, settings, *, seed, device):
-        assert (image == truth).all()
-        assert (settings, seed, device) == ("settings", 5, "cpu")
-        self.seen = frozenset(np.unique(image).tolist())
+    is_satisfied = False
 
-    def run(self, *, minutes):
-        yield SimpleNamespace(seconds=30 * minutes, loss=0.5, figures=None)
+    def __init__(self, volumes, settings, *, seed, validation, device):
+        assert (seed, device) == (5, "cpu")
+        self.seen, judged_by = numbers_of(volumes), numbers_of(validation)
+        assert judged_by
+        assert not self.seen & judged_by
+
+    def run(self, steps, *, stop_at):
+        assert stop_at is None
+        self.step = self.best_step = steps
+        yield SimpleNamespace(step=steps, loss=0.5, figures=None)
 
     def result(self):
-        return SimpleNamespace(seen=self.seen, halo_zyx=(HALO, 0, 0))
+        intensity = SimpleNamespace(intensity=(15.0, 9.0))
+        return SimpleNamespace(seen=self.seen, halo_zyx=(HALO, 0, 0), settings=intensity)
 
 
-def test_every_slab_is_predicted_by_the_network_of_the_other_one(monkeypatch):
+def test_every_fold_is_predicted_by_the_network_of_the_other_one(monkeypatch):
     asked = []
 
-    def predict(net, image, n_symmetries):
+    def predict(net, image, symmetries):
         """Answer with the section itself, and whether the network was trained on it."""
         own = image[:, 0, 0].tolist()
         asked.append((net.seen, own))
@@ -64,20 +78,23 @@ def test_every_slab_is_predicted_by_the_network_of_the_other_one(monkeypatch):
     monkeypatch.setattr(affinity_stage, "AffinityTrainer", FakeTrainer)
     monkeypatch.setattr(affinity_stage, "to_tensors", lambda _: ({}, {}))
     monkeypatch.setattr(affinity_stage, "predict_averaged", predict)
-    volume, bounds = sections(SHAPE), slab_bounds(SHAPE[0])
-    assert [(part.start, part.stop) for part in bounds] == [(0, 4), (4, 9)]
+    monkeypatch.setattr(affinity_stage, "in_known_range", lambda image, *_: image)
+    volumes = [AnnotatedVolume(own, own) for own in (sections(1, 9), sections(20, 23))]
+    folds = (Piece(0, 0, 4),), (Piece(0, 4, 9), Piece(1, 0, 4))
+    plan = AffinityPlan(AffinityTraining(), 40, 5, "cpu")
     checkpoint = Checkpoint(None, "", resume=False)
-    affinities = result_of(
-        cross_fitted_affinities(volume, volume, bounds, "settings", 1.0, checkpoint, seed=5, device="cpu")
-    )
-    section, was_seen, first_seen = affinities
-    np.testing.assert_array_equal(section, volume)
-    assert not was_seen.any()
-    np.testing.assert_array_equal(first_seen, np.where(volume < 4, 4, 0))
-    # Around a slab the network sees a halo, as it would inside a larger volume.
+    affinities, endings = result_of(cross_fitted_affinities(volumes, folds, plan, checkpoint))
+    assert endings == 2 * [{"steps": 40, "best_step": 40, "ended": "time"}]
+    for one, (section, was_seen, first_seen) in zip(volumes, affinities, strict=True):
+        np.testing.assert_array_equal(section, one.image)
+        assert not was_seen.any()
+        np.testing.assert_array_equal(first_seen, np.where(one.image <= 4, 5, 1))
+    # Around a piece the network sees a halo, as it would inside a larger volume.
+    others = frozenset([*range(5, 10), *range(20, 24)])
     assert asked == [
-        (frozenset(range(4, 9)), list(range(4 + HALO))),
-        (frozenset(range(4)), list(range(4 - HALO, 9))),
+        (others, list(range(1, 5 + HALO))),
+        (frozenset(range(1, 5)), list(range(5 - HALO, 10))),
+        (frozenset(range(1, 5)), list(range(20, 24))),
     ]
 
 
@@ -104,9 +121,10 @@ def test_energies_are_judged_on_the_other_slab(slabs, monkeypatch):
         runs.append((*values, keep_best))
         with torch.no_grad():
             network.output.bias.fill_(len(runs))
-        yield SimpleNamespace(epoch=0, loss=0.0, validation_loss=1.0, validation_auc=len(runs), seconds=0.0)
+        yield SimpleNamespace(epoch=0, loss=0.0, validation_loss=1.0, validation_auc=len(runs))
 
     monkeypatch.setattr(energy_stage, "train_energy", train)
+    monkeypatch.setattr(energy_stage, "_cost_of_example", lambda *_: 1.0)
     rng = np.random.default_rng(0)
     specs = [sample_spec(name, "pairwise", (3, 3, 3), rng=rng, k=20) for name in ("a", "b")]
     views = tuple([View(slab.upright, slab.upright.expert_states((0.0, 0.5)))] for slab in slabs)
@@ -139,15 +157,27 @@ class FakeJudged:
         return self.first_examples()
 
 
+class Origins(NamedTuple):
+    """Stands for a policy: where its examples are from, and how many there are."""
+
+    places: frozenset
+    n: int
+
+    def to_tensors(self):
+        return {}
+
+
 @pytest.mark.parametrize("along_runs", [False, True])
 def test_each_slab_is_visited_by_the_policy_of_the_other_one(monkeypatch, along_runs):
     def origins(examples, power, seed):
         assert (power, seed) == (0.5, 7)
-        return frozenset(np.unique(examples.features).astype(int).tolist()), len(examples.change)
+        return Origins(frozenset(np.unique(examples.features).astype(int).tolist()), len(examples.change))
 
     monkeypatch.setattr(policy_stage, "fit_classifier", origins)
     judged = FakeJudged(1), FakeJudged(2)
-    classifier, own = result_of(fit_policy(judged, 0.5, 100, along_runs=along_runs, seed=7))
+    checkpoint = Checkpoint(None, "", resume=False)
+    folds = [judged[0]], [judged[1]]
+    classifier, own = result_of(fit_policy(folds, 0.5, 100, checkpoint, along_runs=along_runs, seed=7))
     n = 9 if along_runs else 3
     assert classifier == (frozenset({1, 2}), 2 * n)
     assert own == [(frozenset({1}), n), (frozenset({2}), n)]
@@ -159,42 +189,51 @@ def test_each_slab_is_visited_by_the_policy_of_the_other_one(monkeypatch, along_
 @pytest.mark.parametrize("size", [12, 24], ids=["whole slabs", "quarters"])
 def test_thresholds_are_chosen_by_what_never_saw_the_place(monkeypatch, size):
     """Energies and policies are names here; only who meets whom is looked at."""
-    made, chosen, fitted = [], [], []
+    made, run, fitted = [], [], []
 
-    class Recorder:
-        @classmethod
-        def make(cls, slab, specs, networks, device):
-            made.append((int(slab.truth.max()), networks))
-            one = SimpleNamespace(place=int(slab.truth.max()), shape=slab.truth.shape, networks=networks)
-            one.first_sums = lambda: (np.zeros((len(specs), 1, 2)), np.ones(1))
-            return one
+    class Recorder(policy_stage.Judged):
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, **more)
+            made.append((self.place, self.networks))
 
-    def choose(pairs, stage):
-        chosen.append([(one.place, one.networks, one.shape, scorer) for one, scorer in pairs])
+        @property
+        def place(self):
+            return int(self.slab.truth.max())
+
+        def first_sums(self):
+            return np.zeros((len(self.specs), 1, 2)), np.ones(1)
+
+    def curves(pairs, stage, checkpoint):
+        run.append([(one.place, one.networks, one.slab.truth.shape, scorer) for one, scorer in pairs])
         yield TrainRecord(stage, 0.0)
-        return 0.0, {}
+        return [Curve(np.array([-np.inf, -1.0]), np.array([0.0, -float(one.place)])) for one, _ in pairs]
 
     def fit(judged, *_, **__):
-        fitted.append([(one.place, one.networks) for one in judged])
+        fitted.append([[(one.place, one.networks) for one in fold] for fold in judged])
         yield TrainRecord("policy", 0.0)
         return "policy of both", ["policy of 1", "policy of 2"]
 
-    for name, fake in (("Judged", Recorder), ("choose_threshold", choose), ("fit_policy", fit)):
-        monkeypatch.setattr(pipeline, name, fake)
+    for name, fake in (("Judged", Recorder), ("run_curves", curves), ("fit_policy", fit)):
+        monkeypatch.setattr(shape_stage, name, fake)
     labels = np.ones((9, size, size), np.uint64)
-    slabs = tuple(Slab(labels, place * labels, np.zeros((3, *labels.shape), np.float32)) for place in (1, 2))
+    # The second fold has two slabs.
+    slabs = [Slab(labels, place * labels, np.zeros((3, *labels.shape), np.float32)) for place in (1, 2, 3)]
     rng = np.random.default_rng(0)
     specs = (sample_spec("a", "pairwise", (9, 9, 9), rng=rng, k=8),)
-    run = pipeline._Run(TrainSettings(minutes=0.1), specs, (10.0,) * 3, Checkpoint(None, "", resume=False))
+    checkpoint = Checkpoint(None, "", resume=False)
+    stage = shape_stage.ShapeStage(
+        TrainSettings(minutes=0.1), specs, (10.0,) * 3, checkpoint, torch.device("cpu")
+    )
     energies = Energies(("energies of 1", "energies of 2"), "energies of both", {})
-    parts = result_of(run.policies(slabs, energies))
-    strangers = {1: "energies of 2", 2: "energies of 1"}
-    assert {place for place, _ in made} == {1, 2}
+    found = result_of(stage.policies((slabs[:1], slabs[1:]), energies))
+    strangers = {1: "energies of 2", 2: "energies of 1", 3: "energies of 1"}
+    assert {place for place, _ in made} == {1, 2, 3}
     assert all(networks == strangers[place] for place, networks in made)
-    assert fitted == [[(1, "energies of 2"), (2, "energies of 1")]]
+    assert fitted == [[[(1, strangers[1])], [(2, strangers[2]), (3, strangers[3])]]]
     shape, n = (9, 12, 12), 4 if size == 24 else 1
-    by_energy, by_policy = chosen
-    assert by_energy == [(place, strangers[place], shape, None) for place in (1, 2) for _ in range(n)]
-    other = {1: "policy of 2", 2: "policy of 1"}
-    assert by_policy == [(place, strangers[place], shape, other[place]) for place in (1, 2) for _ in range(n)]
-    assert parts["classifier"] == "policy of both"
+    by_energy, by_policy = run
+    assert by_energy == [(place, strangers[place], shape, None) for place in (1, 2, 3) for _ in range(n)]
+    other = {1: "policy of 2", 2: "policy of 1", 3: "policy of 1"}
+    assert by_policy == [(p, strangers[p], shape, other[p]) for p in (1, 2, 3) for _ in range(n)]
+    assert found.classifier == "policy of both"
+    assert found.changes == {policy: [[-1.0], [-2.0, -3.0]] for policy in ("energy", "learned")}

@@ -120,11 +120,6 @@ def test_patience_counts_the_epochs_since_the_best_one(monkeypatch, patience, n_
     assert len(records) == n_epochs
 
 
-def test_time_ends_after_a_whole_epoch():
-    records, _ = train(new_network(), EnergyTraining(batch=50, seconds=0.0))
-    assert [record.epoch for record in records] == [0]
-
-
 @settings(deadline=None)
 @given(
     st.lists(

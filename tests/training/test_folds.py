@@ -5,6 +5,7 @@ import numpy as np
 from core.problems import random_labels
 from napari_celis.core.symmetry import Symmetry
 from napari_celis.training.folds import Slab
+from napari_celis.training.shape_stage import SMALLEST_WINDOW, learnable_window
 
 
 def test_a_turned_slab_has_the_same_actions_and_errors():
@@ -58,3 +59,30 @@ def test_only_quarters_with_a_truth_are_labelled():
     slab = Slab(labels, truth, np.ones((3, *labels.shape), np.float32))
     assert [quarter.is_labelled for quarter in slab.quarters()] == [False, True, True, True]
     assert not Slab(np.zeros_like(labels), truth, slab.affinities).is_labelled
+
+
+def test_a_window_is_the_middle_of_every_section():
+    rng = np.random.default_rng(6)
+    labels = random_labels(rng, (4, 20, 40), 12, 0.0)
+    slab = Slab(labels, labels % 5, rng.random((3, *labels.shape)).astype(np.float32))
+    assert slab.window(1.0, 5) is slab.window(7.0, 5) is slab
+    quarter = slab.window(0.25, 5)
+    np.testing.assert_array_equal(quarter.labels, labels[:, 5:15, 10:30])
+    np.testing.assert_array_equal(quarter.truth, slab.truth[:, 5:15, 10:30])
+    np.testing.assert_array_equal(quarter.affinities, slab.affinities[..., 5:15, 10:30])
+    assert slab.window(0.0, 24).labels.shape == (4, 20, 24)
+
+
+def test_a_window_grows_until_something_can_be_learned():
+    _, y, x = np.indices((6, 160, 160))
+    labels = (1 + x // 8 + 100 * (y // 8)).astype(np.uint64)
+    # In the middle all is one object; only far off there is another one.
+    truth = np.where(x < 40, 1, 2).astype(np.uint64)
+    slab = Slab(labels, truth, np.ones((3, *labels.shape), np.float32))
+    assert learnable_window(slab, 0.8).labels.shape == slab.window(0.8, SMALLEST_WINDOW).labels.shape
+    grown = learnable_window(slab, 0.1)
+    assert slab.window(0.4, SMALLEST_WINDOW).labels.shape == grown.labels.shape
+    assert set(np.unique(grown.truth)) == {1, 2}
+    # Where there is nothing at all, all of it is looked at.
+    nothing = Slab(labels, np.ones_like(truth), slab.affinities)
+    assert learnable_window(nothing, 0.1) is nothing

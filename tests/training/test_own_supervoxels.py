@@ -6,7 +6,7 @@ import pytest
 from core.problems import random_labels
 from napari_celis.core.errors import TrainingError
 from napari_celis.training import pipeline
-from napari_celis.training.pipeline import TrainSettings, train_model
+from napari_celis.training.pipeline import AnnotatedVolume, TrainSettings, train_model
 
 SHAPE = (24, 20, 20)
 
@@ -14,15 +14,15 @@ SHAPE = (24, 20, 20)
 def refuse(monkeypatch, truth, supervoxels, match):
     """Train with affinities from which the watershed would make these supervoxels."""
 
-    def affinities(image, *_, **__):
-        return np.ones((3, *image.shape), np.float32)
+    def affinities(volumes, *_, **__):
+        return [np.ones((3, *one.image.shape), np.float32) for one in volumes], []
         yield
 
     monkeypatch.setattr(pipeline, "cross_fitted_affinities", affinities)
     monkeypatch.setattr(pipeline, "seeded_watershed", lambda *_: supervoxels)
     image = np.random.default_rng(0).integers(0, 255, SHAPE, dtype=np.uint8)
     with pytest.raises(TrainingError, match=match) as refused:
-        list(train_model(image, truth, None, (10.0, 10.0, 10.0), TrainSettings(minutes=0.01)))
+        list(train_model([AnnotatedVolume(image, truth)], (10.0, 10.0, 10.0), TrainSettings(minutes=0.01)))
     assert "\n" not in str(refused.value)
 
 

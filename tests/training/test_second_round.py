@@ -14,7 +14,7 @@ from napari_celis.models.model_file import load_model, save_model
 from napari_celis.pipeline.agglomeration import agglomerator_of
 from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 from napari_celis.training import energy_stage, policy_stage
-from napari_celis.training.pipeline import TrainSettings, train_model
+from napari_celis.training.pipeline import AnnotatedVolume, TrainSettings, train_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -50,7 +50,7 @@ def trained(volumes, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(energy_stage, "sample_examples", sampled)
         patch.setattr(policy_stage, "visit", visited)
-        training = train_model(*volumes, (10.0, 10.0, 10.0), SETTINGS)
+        training = train_model([AnnotatedVolume(*volumes)], (10.0, 10.0, 10.0), SETTINGS)
         try:
             while True:
                 records.append(next(training))

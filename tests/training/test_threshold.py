@@ -24,3 +24,8 @@ def test_of_equally_good_thresholds_the_one_nearest_to_zero_is_taken():
 
 def test_all_runs_count():
     assert best_threshold([curve(-1.0, 0.0), curve(0.0, -3.0)])[0] == 0.0
+
+
+def test_a_run_stops_before_the_first_score_that_is_not_below_its_threshold():
+    changes = curve(-1.0, -2.0, -1.5).change_at(np.array([-4.0, -3.0, -2.5, -2.0, -1.0, 9.0]))
+    np.testing.assert_array_equal(changes, [0.0, 0.0, -1.0, -1.0, -2.0, -1.5])

@@ -7,8 +7,7 @@ from core.problems import random_labels
 from napari_celis.core.errors import CelisError, TrainingError
 from napari_celis.training import pipeline
 from napari_celis.training.checkpoint import Checkpoint
-from napari_celis.training.pipeline import TrainSettings, train_model
-from napari_celis.training.records import TrainRecord
+from napari_celis.training.pipeline import AnnotatedVolume, TrainSettings, train_model
 
 SHAPE = (70, 36, 36)
 NM = (10.0, 10.0, 10.0)
@@ -23,7 +22,9 @@ def volumes():
 
 def refuse(image, truth, supervoxels, match, preset="fast"):
     with pytest.raises(CelisError, match=match) as refused:
-        next(train_model(image, truth, supervoxels, NM, TrainSettings(preset, minutes=0.1)))
+        next(
+            train_model([AnnotatedVolume(image, truth, supervoxels)], NM, TrainSettings(preset, minutes=0.1))
+        )
     assert "\n" not in str(refused.value)
 
 
@@ -39,11 +40,22 @@ def test_one_object():
     refuse(image, np.ones_like(truth), supervoxels, r"single object \(1\)")
 
 
-def test_half_of_the_volume_without_a_truth():
+def test_a_part_of_the_volume_with_one_object():
     image, truth, supervoxels = volumes()
     first = np.arange(SHAPE[0])[:, None, None] < 35
-    refuse(image, np.where(first, 0, truth), None, "no voxel at all in sections 0 to 34, half of the volume")
-    refuse(image, np.where(first, truth, 7), supervoxels, r"single object \(7\) in sections 35 to 69")
+    refuse(image, np.where(first, truth, 7), supervoxels, r"sections 35 to 69\) holds a single object \(7\)")
+
+
+def test_labels_in_one_section():
+    image, truth, _ = volumes()
+    refuse(image[:1], truth[:1], None, "has one section")
+
+
+def test_one_of_several_volumes_has_one_object():
+    image, truth, _ = volumes()
+    pair = [AnnotatedVolume(image, own, name=name) for own, name in ((truth, "a"), (truth * 0 + 3, "b"))]
+    with pytest.raises(TrainingError, match=r"The truth of b holds a single object \(3\)"):
+        next(train_model(pair, NM, TrainSettings(minutes=0.1)))
 
 
 def test_only_right_or_only_wrong_merges():
@@ -59,9 +71,9 @@ def test_only_right_or_only_wrong_merges():
 def test_too_little_room():
     image, truth, supervoxels = volumes()
     parts = image[:40], truth[:40], supervoxels[:40]
-    refuse(*parts, "20 × 36 × 36 voxels, has no room .* `pairwise33`", preset="paper")
+    refuse(*parts, "20 × 36 × 36 voxels, .*too small for .* `pairwise33`", preset="paper")
     parts = image[:16], truth[:16], supervoxels[:16]
-    refuse(*parts, "8 × 36 × 36 voxels, has no room .* `pairwise9`")
+    refuse(*parts, "8 × 36 × 36 voxels, .*too small for .* `pairwise9`")
 
 
 def test_shapes_that_differ():
@@ -73,7 +85,11 @@ def test_shapes_that_differ():
 def test_the_refusal_of_a_foreign_checkpoint(tmp_path):
     (tmp_path / "training.json").write_text('{"identity": "other"}')
     with pytest.raises(TrainingError, match="other data or settings"):
-        next(train_model(*volumes(), NM, TrainSettings(minutes=0.1), folder=tmp_path, resume=True))
+        next(
+            train_model(
+                [AnnotatedVolume(*volumes())], NM, TrainSettings(minutes=0.1), folder=tmp_path, resume=True
+            )
+        )
 
 
 def test_another_processor_may_go_on_and_another_seed_may_not(monkeypatch):
@@ -84,7 +100,6 @@ def test_another_processor_may_go_on_and_another_seed_may_not(monkeypatch):
         return Checkpoint(None, identity, resume=resume)
 
     monkeypatch.setattr(pipeline, "Checkpoint", checkpoint)
-    monkeypatch.setattr(pipeline, "cross_fitted_affinities", lambda *_, **__: iter([TrainRecord("", 0.0)]))
     for settings in (TrainSettings(), TrainSettings(device="cpu"), TrainSettings(seed=1)):
-        next(train_model(*volumes(), NM, settings))
+        next(train_model([AnnotatedVolume(*volumes())], NM, settings))
     assert identities[0] == identities[1] != identities[2]

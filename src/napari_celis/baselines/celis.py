@@ -14,7 +14,15 @@ HIGHEST_SCORE: dict[PolicyName, float] = {"energy": 256.0, "learned": 6.0}
 
 
 class Celis:
-    """Greedy by one of the policies of a model; the threshold is the one that training chose."""
+    """Greedy by one of the policies of a model; the threshold is the one that training chose.
+
+    Parameters
+    ----------
+    model : CelisModel
+        A trained model.
+    policy : PolicyName
+        What orders its merges.
+    """
 
     tuned_on = "model"
 

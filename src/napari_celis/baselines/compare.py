@@ -116,6 +116,13 @@ def _run(method: Method, train: Problem, test: Problem, judge: Judge) -> dict[st
 def error_curve(sweep: Sweep, judge: Judge) -> dict[str, Any]:
     """List split and merge error over all thresholds, and those that no other threshold beats.
 
+    Parameters
+    ----------
+    sweep : Sweep
+        Segmentations over all thresholds.
+    judge : Judge
+        Measures the errors.
+
     Returns
     -------
     curve : dict

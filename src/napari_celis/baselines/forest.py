@@ -43,7 +43,15 @@ class ForestScorer:
     needs_segments: bool = True
 
     def scores(self, sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
-        """Return 1 minus the forest's probability of a right merge."""
+        """Return 1 minus the forest's probability of a right merge.
+
+        Parameters
+        ----------
+        sums : AffinitySums
+            Affinities of contacts and segments.
+        contacts : ndarray of int, shape (n,)
+            Which contacts to score.
+        """
         return 1.0 - self.forest.probabilities(contact_features(sums, contacts))
 
 
@@ -88,7 +96,15 @@ class ForestAgglomeration:
 
 
 def cross_fit(train: Problem, settings: ForestSettings) -> CrossFit:
-    """Learn once without each slab, and once from everything."""
+    """Learn once without each slab, and once from everything.
+
+    Parameters
+    ----------
+    train : Problem
+        The volume to learn from.
+    settings : ForestSettings
+        How.
+    """
     slabs = train.slabs(settings.n_slabs)
     held_out = tuple(
         (slab, learn([other for other in slabs if other is not slab], settings)) for slab in slabs
@@ -132,6 +148,13 @@ def examples_along(problem: Problem, scorer: ForestScorer) -> Examples:
 
     As in GALA: the contact with the lowest score is an example; it is merged if that is right, which means
     that it lowers the VI, and left alone otherwise until one of its segments changes.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is agglomerated.
+    scorer : ForestScorer
+        Scores contacts.
     """
     along = AffinityScorer(problem, scorer)
     overlaps = RunningOverlaps(overlap(problem.supervoxels, problem.known_truth()))

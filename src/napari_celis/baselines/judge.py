@@ -1,4 +1,4 @@
-"""Judge segmentations by the truth: twice, with all voxels and without those near a true boundary."""
+"""Measure the errors of segmentations: on all voxels, and without those near a true boundary."""
 
 from __future__ import annotations
 

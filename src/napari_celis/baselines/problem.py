@@ -60,7 +60,15 @@ class Problem:
 
     @classmethod
     def from_inputs(cls, inputs: Inputs, truth: np.ndarray | None = None) -> Problem:
-        """Take what the recipe prepared, and the truth of the same voxels."""
+        """Take what the recipe prepared, and the truth of the same voxels.
+
+        Parameters
+        ----------
+        inputs : Inputs
+            What the recipe prepared.
+        truth : ndarray, optional
+            True labels; 0 is unknown.
+        """
         return cls(inputs.atoms.supervoxels, inputs.atoms.actions, inputs.affinities, truth)
 
     @cached_property
@@ -101,7 +109,7 @@ class Problem:
         return [self._slab(slab) for slab in slabs]
 
     def _slab(self, z: slice) -> Problem:
-        """Cut out some sections; supervoxels are indexed anew."""
+        """Cut out some sections; supervoxels are indexed again."""
         return Problem.from_labels(
             self.supervoxels.dense[z],
             self.affinities[:, z],
@@ -110,14 +118,22 @@ class Problem:
 
 
 def require_separable(problem: Problem, name: str) -> None:
-    """Refuse a truth in which nothing can be merged wrongly, or that lies beside the supervoxels."""
+    """Refuse a truth in which nothing can be merged wrongly, or that lies beside the supervoxels.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is agglomerated.
+    name : str
+        What messages call it.
+    """
     truth = problem.known_truth()
     labelled = truth[problem.supervoxels.dense > 0]
     objects = np.unique(labelled[labelled > 0])
     if not len(objects):
         raise TrainingError(
             f"{name} labels no voxel that belongs to a supervoxel, so there is nothing to learn from. "
-            "Check that both volumes show the same place."
+            "Check that both volumes cover the same part of the sample."
         )
     if len(objects) == 1:
         raise TrainingError(

@@ -58,7 +58,15 @@ class MeanAffinity:
         return agglomerate(problem, self)
 
     def scores(self, sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
-        """Return 1 minus the mean affinity over all faces between two segments."""
+        """Return 1 minus the mean affinity over all faces between two segments.
+
+        Parameters
+        ----------
+        sums : AffinitySums
+            Affinities of contacts and segments.
+        contacts : ndarray of int, shape (n,)
+            Which contacts to score.
+        """
         mean: np.ndarray = sums.contact[contacts, SUM] / UNITS / sums.contact[contacts, COUNT]
         scores: np.ndarray = 1.0 - mean
         return scores

@@ -27,7 +27,15 @@ class Sweep(Protocol):
         """Segment of every voxel (Z, Y, X); 0 is background."""
 
     def errors(self, thresholds: np.ndarray, judge: Judge) -> dict[str, Errors]:
-        """Split and merge error at each threshold, for each set of voxels of the judge."""
+        """Split and merge error at each threshold, for each set of voxels of the judge.
+
+        Parameters
+        ----------
+        thresholds : ndarray
+            Scores to stop at.
+        judge : Judge
+            Measures the errors.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +82,15 @@ class Hierarchy:
         return labels
 
     def errors(self, thresholds: np.ndarray, judge: Judge) -> dict[str, Errors]:
-        """Look up the errors after as many merges as each threshold allows."""
+        """Look up the errors after as many merges as each threshold allows.
+
+        Parameters
+        ----------
+        thresholds : ndarray of float, shape (n,)
+            Where to stop.
+        judge : Judge
+            Compares a segmentation with the truth.
+        """
         steps = np.searchsorted(self.highest, thresholds, side="left")
         along = self._errors_along(judge)
         return {name: Errors(found.split[steps], found.merge[steps]) for name, found in along.items()}
@@ -97,11 +113,27 @@ class EdgeScorer(Protocol):
         """Whether scores depend on the two segments, and not on their contact alone."""
 
     def scores(self, sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
-        """Score some contacts, lower being better, float64 (n,)."""
+        """Score some contacts, lower being better, float64 (n,).
+
+        Parameters
+        ----------
+        sums : AffinitySums
+            Affinities of contacts and segments.
+        contacts : ndarray
+            The contacts to score.
+        """
 
 
 class AffinityScorer:
-    """A scorer at work on the segments of one problem."""
+    """A scorer at work on the segments of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Supervoxels and affinities.
+    scorer : EdgeScorer
+        Gives contacts their scores.
+    """
 
     def __init__(self, problem: Problem, scorer: EdgeScorer) -> None:
         self._scorer, self.sums = scorer, problem.affinity_sums()
@@ -121,7 +153,7 @@ def agglomerate(problem: Problem, scorer: EdgeScorer) -> Hierarchy:
     problem : Problem
         What to agglomerate.
     scorer : EdgeScorer
-        Scores contacts; whatever a merge changes is scored anew before the next one.
+        Scores contacts; whatever a merge changes is scored again before the next one.
     """
     contraction = Contraction(AffinityScorer(problem, scorer))
     contacts, scores = [], []
@@ -146,7 +178,15 @@ class ThresholdGrid:
         return self.make(threshold)
 
     def errors(self, thresholds: np.ndarray, judge: Judge) -> dict[str, Errors]:
-        """Judge the segmentation of every threshold."""
+        """Judge the segmentation of every threshold.
+
+        Parameters
+        ----------
+        thresholds : ndarray of float, shape (n,)
+            Where to stop.
+        judge : Judge
+            Compares a segmentation with the truth.
+        """
         found = [judge.errors(self.make(float(threshold))) for threshold in thresholds]
         return {
             name: Errors(*np.array([errors[name] for errors in found]).reshape(-1, 2).T)

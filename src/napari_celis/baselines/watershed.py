@@ -29,7 +29,7 @@ class WatershedAlone:
         return tune([(self.sweep(train), Judge(train.known_truth()))])
 
     def sweep(self, problem: Problem) -> ThresholdGrid:
-        """Cut the volume anew for every threshold."""
+        """Cut the volume again for every threshold."""
 
         def make(threshold: float) -> np.ndarray:
             settings = self._settings

@@ -41,7 +41,15 @@ class BenchData:
 
 
 def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[EnergyNetwork]:
-    """Make networks of the fast preset with random weights: the cost of real ones."""
+    """Make networks of the fast preset with random weights: the cost of real ones.
+
+    Parameters
+    ----------
+    specs : sequence of DescriptorSpec
+        The descriptor specs.
+    seed : int
+        Source of every random choice.
+    """
     import torch
 
     from napari_celis.models.energy import EnergyNetwork, preset_settings
@@ -58,7 +66,17 @@ def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[Ener
 
 
 def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec], seed: int = 0) -> Energy:
-    """Make an energy of random networks and features."""
+    """Make an energy of random networks and features.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Voxels along z, y, x.
+    specs : sequence of DescriptorSpec
+        The descriptor specs.
+    seed : int
+        Source of every random choice.
+    """
     from napari_celis.models.evaluator import NetworkEnergy
     from napari_celis.models.features import CentreFeatures
 
@@ -74,7 +92,15 @@ def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec],
 
 
 def crop_middle(labels: np.ndarray, edge: int) -> np.ndarray:
-    """Cut a cube of at most this edge out of the middle."""
+    """Cut a cube of at most this edge out of the middle.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Labels, (Z, Y, X).
+    edge : int
+        Voxels along each axis.
+    """
     begin = [max(0, (size - edge) // 2) for size in labels.shape]
     return np.ascontiguousarray(labels[tuple(slice(b, b + edge) for b in begin)])
 

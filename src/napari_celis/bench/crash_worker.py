@@ -46,7 +46,15 @@ def tell(folder: Path, **what: Any) -> None:
 
 
 def run(folder: Path, rng: np.random.Generator) -> None:
-    """Merge greedily, over and over."""
+    """Merge greedily, over and over.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it works.
+    rng : Generator
+        Decides what is done.
+    """
 
     def decide(agglomerator: Agglomerator) -> None:
         for _ in range(AT_ONCE):
@@ -58,7 +66,15 @@ def run(folder: Path, rng: np.random.Generator) -> None:
 
 
 def edit(folder: Path, rng: np.random.Generator) -> None:
-    """Decide by hand: merge, keep apart, cut, undo, redo."""
+    """Decide by hand: merge, keep apart, cut, undo, redo.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it works.
+    rng : Generator
+        Decides what is done.
+    """
 
     def decide(agglomerator: Agglomerator) -> None:
         table, ids = agglomerator.actions, agglomerator.supervoxels.ids
@@ -108,7 +124,15 @@ def _work_on_session(folder: Path, decide: Callable[[Agglomerator], None], rng: 
 
 
 def export(folder: Path, rng: np.random.Generator) -> None:
-    """Replace outputs of every format by complete ones of another value, over and over."""
+    """Replace outputs of every format by complete ones of another value, over and over.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it works.
+    rng : Generator
+        Decides what is done.
+    """
     (folder / READY).touch()
     while True:
         value = int(rng.integers(1, 200))
@@ -119,7 +143,15 @@ def export(folder: Path, rng: np.random.Generator) -> None:
 
 
 def save_as(folder: Path, rng: np.random.Generator) -> None:
-    """Add an event and copy the session over its copy, over and over."""
+    """Add an event and copy the session over its copy, over and over.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it works.
+    rng : Generator
+        Decides what is done.
+    """
     with Session.open(folder / SESSION) as session:
         record = next(iter(session.events()))
         (folder / READY).touch()
@@ -136,7 +168,15 @@ def _question(number: int) -> Any:
 
 
 def migration(folder: Path, rng: np.random.Generator) -> None:
-    """Bring a session with many events to a version that changes every one of them."""
+    """Bring a session with many events to a version that changes every one of them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it works.
+    rng : Generator
+        Decides what is done.
+    """
     (folder / READY).touch()
     connection = connect(folder / "old.celis", read_only=False)
     migrate(connection, len(MIGRATIONS), (*MIGRATIONS, next_version))
@@ -152,7 +192,15 @@ def next_version(connection: Any) -> None:
 
 
 def training(folder: Path, rng: np.random.Generator) -> None:
-    """Train for a few seconds, or go on with what was left; this process becomes the command."""
+    """Train for a few seconds, or go on with what was left; this process becomes the command.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it works.
+    rng : Generator
+        Decides what is done.
+    """
     unfinished = folder / "model.safetensors.training"
     arguments = [
         "train", "--image", f"{folder}/truth.h5:volumes/raw", "--truth",
@@ -175,7 +223,17 @@ ACTIVITIES: dict[str, Callable[[Path, np.random.Generator], None]] = {
 
 
 def main(activity: str, folder: str, seed: str) -> None:
-    """Do one of the activities until somebody kills the process."""
+    """Do one of the activities until somebody kills the process.
+
+    Parameters
+    ----------
+    activity : str
+        Name of the activity.
+    folder : str
+        Where it works.
+    seed : str
+        A number; the same one does the same again.
+    """
     ACTIVITIES[activity](Path(folder), np.random.default_rng(int(seed)))
 
 

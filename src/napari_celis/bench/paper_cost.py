@@ -49,6 +49,13 @@ class StandInEnergy:
 
     It merges what is cut too finely and stops before everything is one, which is all that counting needs. It
     says nothing about neurons.
+
+    Parameters
+    ----------
+    specs : tuple of DescriptorSpec
+        The descriptors to evaluate.
+    target : float
+        The share of connected pairs that costs nothing.
     """
 
     def __init__(self, specs: tuple[DescriptorSpec, ...], target: float = 0.25) -> None:
@@ -56,7 +63,17 @@ class StandInEnergy:
         self.target = target
 
     def energies(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
-        """Evaluate (share of connected pairs - target)²."""
+        """Evaluate (share of connected pairs - target)².
+
+        Parameters
+        ----------
+        spec_index : int
+            Which of the specs.
+        centres : ndarray of int, shape (n, 3)
+            Not used: the energy is the same everywhere.
+        bits : ndarray of uint64, shape (n, W)
+            One descriptor per row.
+        """
         share = np.bitwise_count(bits).sum(axis=1, dtype=np.float64) / self.n_bits[spec_index]
         energies: np.ndarray = (share - self.target) ** 2
         return energies
@@ -106,7 +123,15 @@ class PaperCosts:
         return {name: totals[:, curve].tolist() for curve, name in enumerate(CURVES)}
 
     def run(self, n_steps: int, threshold: float = np.inf) -> Iterator[Step]:
-        """Take up to `n_steps` greedy steps with scores below `threshold`, counting each."""
+        """Take up to `n_steps` greedy steps with scores below `threshold`, counting each.
+
+        Parameters
+        ----------
+        n_steps : int
+            How many at most.
+        threshold : float
+            Score to stop at.
+        """
         for _ in range(n_steps):
             step = self.step(threshold)
             if step is None:

@@ -40,7 +40,15 @@ class Cells:
 
     @classmethod
     def make(cls, shape: tuple[int, int, int], seed: int = 0) -> Cells:
-        """Make cells around seeds that are scattered about a grid."""
+        """Make cells around seeds that are scattered about a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Voxels along z, y, x.
+        seed : int
+            Source of every random choice.
+        """
         rng = np.random.default_rng(seed)
         grid = tuple(-(-size // SPACING) for size in shape)
         seeds = rng.random((*grid, 3)).astype(np.float32)
@@ -53,7 +61,15 @@ class Cells:
     def agglomerator(
         self, *, past: RecordedHistory | None = None, kept: KeptScores | None = None
     ) -> Agglomerator:
-        """Start the bundled phantom's model on them, with its learned policy; or go on with decisions."""
+        """Start the bundled phantom's model on them, with its learned policy; or go on with decisions.
+
+        Parameters
+        ----------
+        past : RecordedHistory, optional
+            Decisions to go on with.
+        kept : KeptScores, optional
+            Scores that need not be computed again.
+        """
         from napari_celis.io.samples import bundled_models
         from napari_celis.models.model_file import load_model
         from napari_celis.pipeline.agglomeration import agglomerator_of

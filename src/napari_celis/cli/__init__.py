@@ -8,10 +8,12 @@ import sys
 from napari_celis.cli import (  # noqa: F401, each adds its command to the app
     agglomerate,
     bench,
+    blockwise,
     compare,
     demo,
     evaluate,
     phantom,
+    plan,
     predict,
     pruning_report,
     replay,

@@ -45,6 +45,13 @@ GOALS: dict[str, tuple[str, float | None]] = {
     "agglomerate_vs_forest": ("≤", 1.5),
     "vi_vs_best_baseline": ("≤", 0.8),
     "watershed_vs_waterz": ("", None),
+    "blockwise_growth": ("≤", 1.2),
+    "blockwise_memory_growth": ("≤", 1.1),
+    "blockwise_speedup": ("≥", 1.7),
+    "blockwise_labels_cpu_growth": ("≤", 1.2),
+    "blockwise_kills": ("≥", 30),
+    "blockwise_differing_voxels": ("≤", 0),
+    "blockwise_computed_twice": ("≤", 0),
 }
 PEERS = (
     "agglomerate_vs_waterz",
@@ -59,6 +66,11 @@ GROWTH = ("step_growth", "large_step_p95_ms", "large_undo_p95_ms", "large_snapsh
 WINDOW = ("stall_ms", "recolour_hz", "viewer_growth_mb", "first_merge_seconds")
 """Figures that need a window."""
 
+BLOCKWISE = ("blockwise_growth", "blockwise_memory_growth", "blockwise_speedup")
+KILLS = ("blockwise_kills", "blockwise_differing_voxels", "blockwise_computed_twice")
+LONG = (*BLOCKWISE, "blockwise_labels_cpu_growth", *KILLS)
+"""Figures that take a quarter of an hour, measured only when they are asked for."""
+
 
 ON_REQUEST = ("load", "crash")
 """What takes longer than all else, and is measured only by name: many decisions, many kills."""
@@ -70,14 +82,19 @@ def bench(
         str | None, typer.Option(metavar="V", help="Labels to measure on; the bundled sample by default.")
     ] = None,
     image: Annotated[
-        str | None, typer.Option(metavar="V", help="Its image, for the comparison with other methods.")
+        str | None,
+        typer.Option(metavar="V", help="Image, for the comparison with other methods."),
     ] = None,
     truth: Annotated[
-        str | None, typer.Option(metavar="V", help="Its true segmentation, for the same.")
+        str | None,
+        typer.Option(metavar="V", help="True segmentation, for the same comparison."),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="For the same: a model that has not seen the last third of it."),
+        typer.Option(
+            metavar="MODEL",
+            help="Model for it, not trained on the last third of the volume.",
+        ),
     ] = None,
     only: Annotated[
         str | None,
@@ -120,10 +137,13 @@ def bench(
         **dict.fromkeys(GROWTH, _measure_step_growth),
         **dict.fromkeys(("run_growth", "large_run_peak_gb"), scale.measure_run_growth),
         **dict.fromkeys(WINDOW, _measure_window),
+        **dict.fromkeys(LONG, _measure_blockwise),
+        "blockwise_labels_cpu_growth": _measure_blockwise_labels,
+        **dict.fromkeys(KILLS, _measure_kills),
     }
     volume = open_volume(supervoxels) if supervoxels else sample_volumes()["supervoxels"]
     data = measures.BenchData(volume.name, read_labels(volume), steps)
-    wanted = [only] if only else list(GOALS)
+    wanted = [only] if only else [key for key in GOALS if key not in LONG]
     figures = {}
     for measure in tqdm(
         list(dict.fromkeys(measure_of[key] for key in wanted if key in measure_of)), unit="benchmark"
@@ -176,6 +196,27 @@ def _measure_window(data: BenchData) -> dict[str, float]:
     except CelisError as error:
         typer.echo(f"The window was not measured: {error}", err=True)
         return {}
+
+
+def _measure_blockwise(data: BenchData) -> dict[str, float]:
+    """Measure block-wise runs of phantoms."""
+    from napari_celis.bench.blockwise import measure_growth
+
+    return measure_growth(data)
+
+
+def _measure_blockwise_labels(data: BenchData) -> dict[str, float]:
+    """Measure block-wise runs of the labels."""
+    from napari_celis.bench.blockwise import measure_label_growth
+
+    return measure_label_growth(data)
+
+
+def _measure_kills(data: BenchData) -> dict[str, float]:
+    """Kill processes of block-wise runs."""
+    from napari_celis.bench.blockwise_faults import measure_kills
+
+    return measure_kills(data)
 
 
 def _measure_peers(data: PeerData | None) -> dict[str, float]:

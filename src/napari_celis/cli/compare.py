@@ -12,7 +12,6 @@ from napari_celis.cli.options import JsonOption, require_outputs, say, write_jso
 from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
-    from napari_celis.baselines.problem import Problem
     from napari_celis.models.model_file import CelisModel
     from napari_celis.pipeline.choice import Choice
 
@@ -36,15 +35,15 @@ class _Volumes(NamedTuple):
 @app.command()
 def compare(
     image: Annotated[str, typer.Option(metavar="V", help="Image to judge on.")],
-    truth: Annotated[str, typer.Option(metavar="V", help="Its true segmentation; 0 is unlabelled.")],
+    truth: Annotated[str, typer.Option(metavar="V", help="True segmentation of the image; 0 is unlabelled.")],
     model: Annotated[Path, typer.Option(metavar="MODEL", help="Model file made by celis train.")],
     train_image: Annotated[str, typer.Option(metavar="V", help="Image to fit and tune on.")],
-    train_truth: Annotated[str, typer.Option(metavar="V", help="Its true segmentation.")],
+    train_truth: Annotated[str, typer.Option(metavar="V", help="True segmentation of the training image.")],
     supervoxels: Annotated[
         str | None, typer.Option(metavar="V", help="Oversegmentation; made from the image if not given.")
     ] = None,
     train_supervoxels: Annotated[
-        str | None, typer.Option(metavar="V", help="The same for the training image.")
+        str | None, typer.Option(metavar="V", help="Oversegmentation of the training image.")
     ] = None,
     affinities: Annotated[
         str | None, typer.Option(metavar="V", help="Affinities to use instead of the model's.")
@@ -52,7 +51,8 @@ def compare(
     train_affinities: Annotated[
         str | None,
         typer.Option(
-            metavar="V", help="The same for the training image, best from a network that did not see it."
+            metavar="V",
+            help="Affinities of the training image, best from a network not trained on it.",
         ),
     ] = None,
     ignore_boundary: Annotated[
@@ -63,7 +63,7 @@ def compare(
     ] = 2,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the forests.")] = 0,
     any_voxel_size: Annotated[
-        bool, typer.Option(help="Go on although the model was trained at another voxel size.")
+        bool, typer.Option(help="Use the model although it was trained on other voxel sizes.")
     ] = False,
     records: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append progress here, one line of JSON per record.")
@@ -74,14 +74,10 @@ def compare(
     ] = None,
 ) -> None:
     """Fit and tune every method on one volume, judge it on another, and print the table of the paper."""
-    from napari_celis.baselines.celis import Celis
-    from napari_celis.baselines.compare import baseline_methods, compare
-    from napari_celis.baselines.forest import ForestSettings
-    from napari_celis.cli.progress import bar, recorded
-    from napari_celis.io.memory import require_memory
+    from napari_celis.api import compare
+    from napari_celis.baselines.compare import baseline_methods
+    from napari_celis.cli.progress import recorded, stage_bars
     from napari_celis.models.model_file import load_model
-    from napari_celis.pipeline.checks import check
-    from napari_celis.pipeline.memory import bytes_needed
 
     require_outputs(json, records, plot=plot)
     inputs: dict[str, str | Path | None] = {"--image": image, "--truth": truth, "--model": model}
@@ -90,35 +86,18 @@ def compare(
     given = {"--affinities": affinities, "--train-affinities": train_affinities}
     require_distinct({"--json": json, "--plot": plot, "--records": records}, inputs, affinities=given)
     loaded = load_model(model)
-    names = {
-        "training": _Volumes(train_image, train_truth, train_supervoxels, train_affinities),
-        "test": _Volumes(image, truth, supervoxels, affinities),
-    }
-    choices = {title: _choice(loaded, volumes, any_voxel_size) for title, volumes in names.items()}
-    for title in ("test", "training"):
-        check(choices[title])
-    needed = sum(bytes_needed(choice) for choice in choices.values())
-    require_memory(needed, f"{image} and {train_image}", "Comparing on")
-    with recorded(records):
-        train, test = (_problem(choice, title) for title, choice in choices.items())
-    methods, notes = baseline_methods(ForestSettings(seed=seed))
+    train = _choice(
+        loaded, _Volumes(train_image, train_truth, train_supervoxels, train_affinities), any_voxel_size
+    )
+    test = _choice(loaded, _Volumes(image, truth, supervoxels, affinities), any_voxel_size)
+    _, notes = baseline_methods()
+    with recorded(records), stage_bars() as report:
+        results = compare(train, test, boundary=ignore_boundary, seed=seed, report=report, say=say)
     if train_affinities is None:
         notes.append(
             "Other methods were tuned with affinities of this model. If it has seen the training image, they "
             "are too sure of themselves: give --train-affinities from a network that has not."
         )
-    oracle = methods.pop("oracle")
-    methods |= {f"celis_{policy}": Celis(loaded, policy) for policy in loaded.policies}
-    methods["oracle"] = oracle
-    with recorded(records), bar("methods") as progress:
-        results = compare(
-            train,
-            test,
-            methods,
-            boundary=ignore_boundary,
-            report=lambda _, share: progress(round(share * len(methods)), len(methods)),
-        )
-        progress(len(methods), len(methods))
     _print(results, notes, ignore_boundary)
     write_json(json, results)
     if plot is not None:
@@ -143,21 +122,6 @@ def _choice(model: CelisModel, names: _Volumes, any_voxel_size: bool) -> Choice:
         model=model,
         any_voxel_size=any_voxel_size,
     )
-
-
-def _problem(choice: Choice, title: str) -> Problem:
-    """Read one volume; compute affinities and supervoxels where they are not given."""
-    from napari_celis.baselines.problem import Problem
-    from napari_celis.cli.progress import stage_bars
-    from napari_celis.io.volumes import read_labels
-    from napari_celis.pipeline.checks import require_actions
-    from napari_celis.pipeline.recipe import prepare_inputs
-
-    assert choice.truth is not None
-    with stage_bars(f"{title} volume: ") as report:
-        inputs = prepare_inputs(choice, report, say=say)
-    require_actions(inputs.atoms)
-    return Problem.from_inputs(inputs, read_labels(choice.truth))
 
 
 def _print(results: dict[str, dict[str, Any]], notes: list[str], n: int) -> None:

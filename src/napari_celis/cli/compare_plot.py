@@ -72,7 +72,21 @@ def styles_of(results: dict[str, dict[str, Any]]) -> dict[str, tuple[str, Any, s
 def draw_method(
     axes: Any, name: str, result: dict[str, Any], voxels: str, style: tuple[str, Any, str]
 ) -> None:
-    """Draw one curve and the chosen segmentation."""
+    """Draw one curve and the chosen segmentation.
+
+    Parameters
+    ----------
+    axes : any
+        Where to draw.
+    name : str
+        Of the method.
+    result : mapping of str to any
+        Its figures.
+    voxels : str
+        Which set of voxels.
+    style : tuple of str
+        Colour and marker.
+    """
     colour, line, marker = style
     curve = result["curve"][voxels]
     front = np.array(curve["front"], dtype=int)

@@ -21,7 +21,8 @@ SupervoxelsOption = Annotated[
     typer.Option("--supervoxels", metavar="V", help="Oversegmentation; made from the image if not given."),
 ]
 AnyVoxelSizeOption = Annotated[
-    bool, typer.Option("--any-voxel-size", help="Go on although the model was trained at another voxel size.")
+    bool,
+    typer.Option("--any-voxel-size", help="Use the model although it was trained on other voxel sizes."),
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures here.")]
 
@@ -30,7 +31,15 @@ PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def write_json(path: Path | None, figures: dict[str, Any]) -> None:
-    """Write `figures` under a temporary name, then rename; do nothing without a path."""
+    """Write `figures` under a temporary name, then rename; do nothing without a path.
+
+    Parameters
+    ----------
+    path : Path or None
+        Where to write, if anywhere.
+    figures : mapping of str to any
+        What JSON can hold.
+    """
     if path is None:
         return
     from napari_celis.io.atomic import atomic_file
@@ -40,7 +49,15 @@ def write_json(path: Path | None, figures: dict[str, Any]) -> None:
 
 
 def require_outputs(*files: Path | None, plot: Path | None = None) -> None:
-    """Refuse names that nothing can be written to, before the work and not after it."""
+    """Refuse names that nothing can be written to, before the work and not after it.
+
+    Parameters
+    ----------
+    files : Path or None
+        Files to write, or None.
+    plot : Path, optional
+        Picture to write.
+    """
     from napari_celis.core.errors import CelisError
 
     for path in (*files, plot):
@@ -53,7 +70,15 @@ def require_outputs(*files: Path | None, plot: Path | None = None) -> None:
 
 
 def require_target(target: str, *, is_affinities: bool = False) -> None:
-    """Refuse a volume that cannot be written under this name, before the work and not after it."""
+    """Refuse a volume that cannot be written under this name, before the work and not after it.
+
+    Parameters
+    ----------
+    target : str
+        `path[:dataset]`.
+    is_affinities : bool
+        Whether affinities are to be written.
+    """
     from napari_celis.io.affinities import affinities_format
     from napari_celis.io.targets import format_to_write, split_target
 
@@ -71,7 +96,17 @@ def require_folder(path: Path) -> None:
 
 
 def open_for_model(image: str, model: str, any_voxel_size: bool) -> tuple[CelisModel, Volume]:
-    """Load a model and open an image that it can be applied to."""
+    """Load a model and open an image that it can be applied to.
+
+    Parameters
+    ----------
+    image : str
+        `path[:dataset]`.
+    model : str
+        Model file.
+    any_voxel_size : bool
+        Do not compare voxel sizes.
+    """
     from napari_celis.io.volumes import open_volume
     from napari_celis.models.model_file import load_model
     from napari_celis.pipeline.checks import require_voxel_size

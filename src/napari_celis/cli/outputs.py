@@ -1,4 +1,4 @@
-"""Outputs that must not be what a command reads, nor each other."""
+"""Refuse outputs that are inputs of the same command, or each other."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def require_distinct(
     for (name, part), (other_name, other) in combinations(written.items(), 2):
         if part.overlaps(other):
             raise CelisError(
-                f"{name} and {other_name} would be written to the same place, {outputs[name]}. "
+                f"{name} and {other_name} would be written to the same file, {outputs[name]}. "
                 "Choose another name for one of them."
             )
 
@@ -89,9 +89,17 @@ def _require_new_dataset(
 
 
 def require_folder_output(name: str, path: Path) -> None:
-    """Refuse a folder for outputs whose name, or the name of a folder above it, is that of a file."""
+    """Refuse a folder for outputs whose name, or the name of a folder above it, is that of a file.
+
+    Parameters
+    ----------
+    name : str
+        The option, for the message.
+    path : Path
+        The file or folder.
+    """
     from napari_celis.core.errors import CelisError
 
-    for place in (path, *path.absolute().parents):
-        if place.is_file():
-            raise CelisError(f"{name} {path} cannot be a folder: {place} is a file. Choose another name.")
+    for folder in (path, *path.absolute().parents):
+        if folder.is_file():
+            raise CelisError(f"{name} {path} cannot be a folder: {folder} is a file. Choose another name.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +10,10 @@ import typer
 from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, require_folder, require_outputs, write_json
 from napari_celis.cli.outputs import require_distinct
+from napari_celis.cli.progress import stage_bars
 
 if TYPE_CHECKING:
-    from napari_celis.synthetic.phantom import Phantom, PhantomSettings, Report
+    from napari_celis.synthetic.phantom import Phantom, PhantomSettings
 
 IMAGE, TRUTH = "volumes/raw", "volumes/labels/neuron_ids"
 BYTES_PER_VOXEL = 64
@@ -42,7 +41,7 @@ def phantom(
     require_distinct({"OUT": out, "--json": json}, {})
     _require_target(out)
     _require_room(settings)
-    with _progress() as report:
+    with stage_bars(delay=2) as report:
         made = make_phantom(settings, lambda stage, done: report(stage, 0.95 * done))
         report("writing", 0.95)
         _write(made, out)
@@ -95,22 +94,6 @@ def _require_room(settings: PhantomSettings) -> None:
             f"A phantom of {z} × {y} × {x} voxels needs {format_gb(needed)} of memory, but {format_gb(free)} "
             "are free. Ask for a smaller one."
         )
-
-
-@contextmanager
-def _progress() -> Iterator[Report]:
-    """Show a bar once the work has taken two seconds."""
-    from tqdm import tqdm
-
-    with tqdm(
-        total=100, delay=2, leave=False, bar_format="{desc:<20}{percentage:3.0f}%|{bar}| {elapsed}"
-    ) as bar:
-
-        def report(stage: str, done: float) -> None:
-            bar.set_description(stage, refresh=False)
-            bar.update(round(100 * done) - bar.n)
-
-        yield report
 
 
 def _write(made: Phantom, out: Path) -> None:

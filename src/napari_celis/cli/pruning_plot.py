@@ -93,12 +93,12 @@ def _name_curves(axes: Any, ends: list[tuple[str, str, float]], n_steps: int) ->
     """Write each curve's name behind its end, moved apart where two would overlap."""
     low, high = (float(np.log10(limit)) for limit in axes.get_ylim())
     wanted = np.array([(value - low) / (high - low) for _, _, value in ends])
-    places = spread_labels(wanted, gap=0.052)
-    for (label, colour, _), own, place in zip(ends, wanted, places, strict=True):
+    heights = spread_labels(wanted, gap=0.052)
+    for (label, colour, _), own, height in zip(ends, wanted, heights, strict=True):
         axes.annotate(
             label,
             xy=(1.0, own),
-            xytext=(1.045, place),
+            xytext=(1.045, height),
             xycoords="axes fraction",
             textcoords="axes fraction",
             va="center",
@@ -113,6 +113,13 @@ def spread_labels(wanted: np.ndarray, gap: float) -> np.ndarray:
     """Move positions apart until neighbours are at least `gap` apart, as little as possible in order.
 
     Neighbours that are too close form a group, which is spread around the mean of what its members wanted.
+
+    Parameters
+    ----------
+    wanted : ndarray
+        Positions.
+    gap : float
+        Least distance.
     """
     groups: list[list[int]] = []
 
@@ -127,8 +134,8 @@ def spread_labels(wanted: np.ndarray, gap: float) -> np.ndarray:
             if room >= gap * (len(above) + len(below)) / 2:
                 break
             groups[-2:] = [above + below]
-    places = np.empty_like(wanted)
+    heights = np.empty_like(wanted)
     for group in groups:
         offsets = (len(group) - 1) / 2 - np.arange(len(group))
-        places[group] = middle(group) + gap * offsets
-    return places
+        heights[group] = middle(group) + gap * offsets
+    return heights

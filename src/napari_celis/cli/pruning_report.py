@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +11,7 @@ import typer
 from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, require_outputs, write_json
 from napari_celis.cli.outputs import require_distinct
+from napari_celis.cli.progress import stage_bars
 
 if TYPE_CHECKING:
     from napari_celis.core.descriptors import DescriptorSpec
@@ -131,7 +130,7 @@ def _count(supervoxels: Supervoxels, specs: tuple[DescriptorSpec, ...], n_steps:
     from napari_celis.bench.paper_cost import PaperCosts, StandInEnergy
     from napari_celis.core.agglomerator import Agglomerator
 
-    with _progress() as report:
+    with stage_bars(delay=2) as report:
         energy = StandInEnergy(specs)
         agglomerator = Agglomerator(
             supervoxels,
@@ -153,22 +152,6 @@ def _count(supervoxels: Supervoxels, specs: tuple[DescriptorSpec, ...], n_steps:
             **costs.figures(),
             "cumulative": costs.cumulative(),
         }
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Show a bar once the work has taken two seconds; every stage fills it anew."""
-    from tqdm import tqdm
-
-    with tqdm(
-        total=100, delay=2, leave=False, bar_format="{desc:<22}{percentage:3.0f}%|{bar}| {elapsed}"
-    ) as bar:
-
-        def report(stage: str, done: float) -> None:
-            bar.set_description(stage, refresh=False)
-            bar.update(round(100 * done) - bar.n)
-
-        yield report
 
 
 def _print(figures: dict[str, Any]) -> None:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from napari_celis.cli.annotated import named, require_pairs
 from napari_celis.cli.app import app
-from napari_celis.cli.options import (
-    ImageOption,
-    JsonOption,
-    SupervoxelsOption,
-    require_outputs,
-    require_target,
-    say,
-    write_json,
-)
+from napari_celis.cli.options import JsonOption, require_outputs, require_target, say, write_json
 from napari_celis.cli.outputs import require_distinct
 from napari_celis.training import DEFAULT_MINUTES
 
@@ -50,14 +44,20 @@ class AffinityPreset(StrEnum):
 
 @app.command()
 def train(
-    image: ImageOption,
-    truth: Annotated[str, typer.Option(metavar="V", help="True segmentation; 0 is unknown.")],
+    image: Annotated[
+        list[str], typer.Option(metavar="V", help="Image; repeat --image, --truth … for several volumes.")
+    ],
+    truth: Annotated[list[str], typer.Option(metavar="V", help="True segmentation; 0 is unknown.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
-    supervoxels: SupervoxelsOption = None,
+    supervoxels: Annotated[
+        list[str] | None,
+        typer.Option(metavar="V", help="Oversegmentation; made from the image if not given."),
+    ] = None,
     preset: Annotated[EnergyPreset, typer.Option(help="Size of the energy models.")] = EnergyPreset.fast,
     affinity: Annotated[AffinityPreset, typer.Option(help="Affinity network.")] = AffinityPreset.unet,
     minutes: Annotated[
-        float, typer.Option(metavar="N", min=0.1, max=MOST_MINUTES, help="Time for everything.")
+        float,
+        typer.Option(metavar="N", min=0.1, max=MOST_MINUTES, help="Processor time per core, for everything."),
     ] = DEFAULT_MINUTES,
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Source of every random choice.")
@@ -73,7 +73,7 @@ def train(
         str, typer.Option(metavar="TEXT", help="Whose data it is; kept in the model.")
     ] = "",
     affinities: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="OUT",
             help="Also write the affinities of this image, each half predicted by a network trained on the "
@@ -103,15 +103,13 @@ def train(
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Train affinity network, energy models and policy on one annotated volume."""
+    """Train affinity network, energy models and policy on one or several annotated volumes."""
     from napari_celis.core.errors import CelisError
-    from napari_celis.core.volume import count_voxels, role_warnings
     from napari_celis.io.affinities import DEFAULT_DATASET, Affinities, write_affinities
-    from napari_celis.io.memory import require_memory
-    from napari_celis.io.volumes import open_volume, read_image, read_labels, require_same_shape
+    from napari_celis.io.volumes import open_volume
     from napari_celis.models.model_file import save_model
-    from napari_celis.pipeline.memory import TRAINING
     from napari_celis.training.pipeline import TrainSettings, train_model
+    from napari_celis.training.reading import read_annotated
 
     if minutes != minutes:
         raise typer.BadParameter("this is not a number.", param_hint="--minutes")
@@ -119,10 +117,12 @@ def train(
     if resume and restart:
         raise typer.BadParameter("give only one of them.", param_hint="--resume, --restart")
     require_outputs(json, output, records)
-    if affinities is not None:
-        require_target(affinities, is_affinities=True)
-    outputs = {"--output": output, "--affinities": affinities, "--records": records, "--json": json}
-    inputs = {"--image": image, "--truth": truth, "--supervoxels": supervoxels}
+    supervoxels, affinities = supervoxels or [], affinities or []
+    require_pairs(image, truth, supervoxels, affinities)
+    for target in affinities:
+        require_target(target, is_affinities=True)
+    outputs = {"--output": output, **named("--affinities", affinities), "--records": records, "--json": json}
+    inputs = named("--image", image) | named("--truth", truth) | named("--supervoxels", supervoxels)
     require_distinct(outputs, inputs, unnamed=DEFAULT_DATASET)
     unfinished = output.with_name(f"{output.name}.training")
     if unfinished.exists() and not (resume or restart):
@@ -130,13 +130,8 @@ def train(
             f"There is an unfinished training of {output}. Add --resume to continue it, or --restart to "
             "delete it and start again."
         )
-    volumes = {"image": open_volume(image), "truth": open_volume(truth)}
-    if supervoxels is not None:
-        volumes["supervoxels"] = open_volume(supervoxels)
-    require_same_shape(**volumes)
-    require_memory(TRAINING * count_voxels(volumes["image"].shape), volumes["image"].name, "Training on")
-    labels = read_labels(volumes["supervoxels"]) if supervoxels is not None else None
-    voxel_size_nm = volumes["image"].voxel_size_nm
+    opened = [[open_volume(target) for target in targets] for targets in (image, truth, supervoxels)]
+    volumes, voxel_size_nm = read_annotated(*opened, names=image, say=say)
     settings = TrainSettings(
         preset.value,
         affinity.value,
@@ -147,18 +142,8 @@ def train(
         min_voxels=min_voxels,
         device=device,
     )
-    grey = read_image(volumes["image"])
-    for warning in role_warnings(grey, labels):
-        say(f"Remark: {warning}")
     training = train_model(
-        grey,
-        read_labels(volumes["truth"]),
-        labels,
-        voxel_size_nm,
-        settings,
-        attribution=attribution,
-        folder=unfinished,
-        resume=resume,
+        volumes, voxel_size_nm, settings, attribution=attribution, folder=unfinished, resume=resume
     )
     try:
         trained = _follow(training, records)
@@ -166,12 +151,34 @@ def train(
         typer.echo("Finished parts are kept. Run the same command with --resume to continue.", err=True)
         raise
     model = save_model(trained.model, output)
-    if affinities is not None:
-        write_affinities(Affinities(trained.affinities, voxel_size_nm), affinities)
+    for own, target in zip(trained.affinities, affinities, strict=False):
+        write_affinities(Affinities(own, voxel_size_nm), target)
     trained.checkpoint.clear()
+    for sentence in _told(trained.model.figures):
+        typer.echo(sentence)
     thresholds = trained.model.thresholds
     typer.echo(f"Wrote {model}; agglomeration stops at a score of {trained.model.threshold:.3g}.")
     write_json(json, {"model": str(output), "thresholds": dict(thresholds), **trained.model.figures})
+
+
+def _told(figures: Mapping[str, Any]) -> list[str]:
+    """Say why the training ended where it did, and how well each volume does."""
+    sentences = []
+    for number, one in enumerate(figures["affinity_networks"], start=1):
+        why = "it no longer got better" if one["ended"] == "no longer better" else "its time was used"
+        sentences.append(f"Affinity network {number}: {one['steps']:,} steps, then {why}.")
+    if figures["share_of_area"] < 1:
+        sentences.append(
+            f"Energy models and policy learned from {figures['share_of_area']:.0%} of each section: more "
+            "--minutes let them see all."
+        )
+    for one in figures["volumes"]:
+        sentences.append(
+            f"{one['name']}, by what did not learn from it: AUC of affinities {one['affinity_auc']:.3f}; VI "
+            f"{one['vi_supervoxels']:.3f} bits before, {one['vi_energy']:.3f} by energy, "
+            f"{one['vi_learned']:.3f} by the learned policy."
+        )
+    return sentences
 
 
 def _follow(records: Records[Trained], path: Path | None) -> Trained:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from napari_celis.cli.app import app
 from napari_celis.cli.session_options import RelocateOption, relocations
+
+if TYPE_CHECKING:
+    from napari_celis.scale.boxes import OpenedBox
 
 
 @app.command()
@@ -18,6 +21,13 @@ def view(
     truth: Annotated[str | None, typer.Option(metavar="V", help="True segmentation.")] = None,
     model: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Model file made by celis train.")
+    ] = None,
+    box: Annotated[
+        tuple[int, int, int, int, int, int] | None,
+        typer.Option(
+            metavar="Z0 Z1 Y0 Y1 X0 X1",
+            help="Open these voxels of V, a result of celis blockwise, to look through its decisions.",
+        ),
     ] = None,
     session: Annotated[
         Path | None, typer.Option(metavar="S", help="Session file to go on with; it names its volumes.")
@@ -49,6 +59,13 @@ def view(
     from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer, run
     from napari_celis.io.volumes import open_volume, require_same_shape
 
+    if box is not None:
+        if image is None or any((supervoxels, truth, model)):
+            raise typer.BadParameter("--box needs a result of celis blockwise, and nothing else.")
+        opened = _open_box(image, box)
+        dock_panel(open_viewer({})).workspace.box.show(opened)
+        run()
+        return
     paths = {"image": image, "supervoxels": supervoxels, "truth": truth}
     volumes = {role: open_volume(path) for role, path in paths.items() if path is not None}
     require_same_shape(**volumes)
@@ -56,3 +73,15 @@ def view(
     if session is not None:
         panel.session.files.open(session, places)
     run()
+
+
+def _open_box(url: str, numbers: tuple[int, ...]) -> OpenedBox:
+    """Open a box before there is a window: what is wrong with it is said on the command line."""
+    from napari_celis.cli.progress import stage_bars
+    from napari_celis.scale.boxes import box_of, open_box
+    from napari_celis.scale.run import BlockRun
+    from napari_celis.scale.storage import RunStore
+
+    run = BlockRun(RunStore(url))
+    with stage_bars() as report:
+        return open_box(run, box_of(numbers, run.settings.shape), report)

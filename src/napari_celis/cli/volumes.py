@@ -78,12 +78,10 @@ def convert(
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Copy a volume into another format; ids stay as they are, voxel size and place unless told otherwise."""
-    import sys
+    """Copy a volume into another format; ids stay, voxel size and position too unless options differ."""
     import time
 
-    from tqdm import tqdm
-
+    from napari_celis.cli.progress import bar
     from napari_celis.core.volume import as_triple
     from napari_celis.io.hdf5 import DEFAULT_DATASET
     from napari_celis.io.kinds import guess_kind
@@ -100,13 +98,8 @@ def convert(
     require_distinct({"OUT": target, "--json": json}, {"IN": source}, unnamed=DEFAULT_DATASET[chosen])
     if resample_to is not None:
         volume = resample(volume, as_triple(resample_to), chosen)
-    with tqdm(desc="Converting", unit="voxel", unit_scale=True, file=sys.stderr, disable=None) as bar:
-
-        def show(n_done: int, n_voxels: int) -> None:
-            bar.total = n_voxels
-            bar.update(n_done - bar.n)
-
-        path = write_volume(volume, target, kind=chosen, progress=show)
+    with bar("Converting", unit="voxel") as progress:
+        path = write_volume(volume, target, kind=chosen, progress=progress)
     print(f"{target}: wrote {_size_line(volume)} as {chosen}")
     figures = {"path": str(path), "kind": chosen, **_header(volume)}
     write_json(json, {**figures, "seconds": time.perf_counter() - started})

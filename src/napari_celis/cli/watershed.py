@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from napari_celis.core.watershed import WatershedSettings
 
 SUPERVOXELS = "volumes/labels/supervoxels"
-"""Where an HDF5 file gets them; the place that other labels default to is the truth's."""
+"""Where an HDF5 file gets them; other labels default to the dataset of the truth."""
 BYTES_PER_VOXEL = {"paper": 16, "seeded": 28}
 """What each method takes at its peak besides the affinities: the paper's 5 to 6 on real ones and 14 on pure
 noise, the seeded one 21."""
@@ -77,11 +77,9 @@ def watershed(
     json: JsonOption = None,
 ) -> None:
     """Turn affinities into supervoxels: watershed, then merging of small segments."""
-    import sys
     import time
 
-    from tqdm import tqdm
-
+    from napari_celis.cli.progress import bar
     from napari_celis.core import watershed as core
     from napari_celis.core.seeded_watershed import SeededSettings, seeded_watershed
     from napari_celis.core.volume import Volume
@@ -113,13 +111,8 @@ def watershed(
             "Lower it."
         )
     volume = Volume(labels, read.voxel_size_nm, read.offset_nm, name="supervoxels")
-    with tqdm(desc="Writing", unit="voxel", unit_scale=True, file=sys.stderr, disable=None, delay=2) as bar:
-
-        def show(n_done: int, n_voxels: int) -> None:
-            bar.total = n_voxels
-            bar.update(n_done - bar.n)
-
-        path = write_volume(volume, target, kind="labels", progress=show)
+    with bar("Writing", unit="voxel", delay=2) as progress:
+        path = write_volume(volume, target, kind="labels", progress=progress)
     share = n_background / labels.size
     typer.echo(f"{target}: {n_supervoxels:,} supervoxels, {share:.1%} background, in {seconds:.1f} s")
     if method is WatershedMethod.paper and share >= NOTABLE_BACKGROUND:

@@ -8,13 +8,29 @@ from napari_celis.core.supervoxels import Supervoxels
 
 
 def require_action(actions: ActionTable, action: int) -> None:
-    """Refuse a row that is not in the table of actions; -1 would silently mean the last one."""
+    """Refuse a row that is not in the table of actions; -1 would silently mean the last one.
+
+    Parameters
+    ----------
+    actions : ActionTable
+        The table of actions.
+    action : int
+        The row.
+    """
     if not 0 <= action < len(actions):
         raise ActionError(f"There is no action {action}; this volume has {len(actions)}.")
 
 
 def require_two(u: int, v: int, u_id: int) -> None:
-    """Refuse a supervoxel paired with itself."""
+    """Refuse a supervoxel paired with itself.
+
+    Parameters
+    ----------
+    u, v : int
+        Dense index.
+    u_id : int
+        Id to name in the message.
+    """
     if u == v:
         raise ActionError(f"Both ends are supervoxel {u_id}. Choose two different ones.")
 

@@ -10,6 +10,9 @@ import numpy as np
 from napari_celis.core.kernels import adjacency
 from napari_celis.core.supervoxels import Supervoxels
 
+WHOLE = (0, 0, 0)
+"""Every face of an array counts."""
+
 
 @dataclass(frozen=True, eq=False)
 class ActionTable:
@@ -34,16 +37,34 @@ class ActionTable:
         return np.searchsorted(self.u, np.arange(self.n_supervoxels + 2)).astype(np.int64)
 
     def find(self, u: int, v: int) -> int:
-        """Return the row of the action between two dense indices, or -1."""
+        """Return the row of the action between two dense indices, or -1.
+
+        Parameters
+        ----------
+        u, v : int
+            Dense indices of two supervoxels.
+        """
         return int(adjacency.find_action(self.first, self.v, min(u, v), max(u, v)))
 
     @classmethod
-    def from_supervoxels(cls, supervoxels: Supervoxels) -> ActionTable:
-        """Collect the 6-connected faces between supervoxels; background takes no part."""
-        n_faces = adjacency.count_faces(supervoxels.dense)
+    def from_supervoxels(
+        cls, supervoxels: Supervoxels, begin_zyx: tuple[int, int, int] = WHOLE
+    ) -> ActionTable:
+        """Collect the 6-connected faces between supervoxels; background takes no part.
+
+        Parameters
+        ----------
+        supervoxels : Supervoxels
+            What touches.
+        begin_zyx : tuple of int
+            Only faces count whose upper voxel lies at or behind this along every axis: a block of a volume
+            owns the faces towards the layer before it, and no others of that layer.
+        """
+        keys, positions = np.empty(0, dtype=np.int64), np.empty((0, 3), dtype=np.float32)
+        n_faces = adjacency.list_faces(supervoxels.dense, begin_zyx, supervoxels.n, keys, positions)
         keys = np.empty(n_faces, dtype=np.int64)
         positions = np.empty((n_faces, 3), dtype=np.float32)
-        adjacency.write_faces(supervoxels.dense, supervoxels.n, keys, positions)
+        adjacency.list_faces(supervoxels.dense, begin_zyx, supervoxels.n, keys, positions)
         pairs, inverse, area = np.unique(keys, return_inverse=True, return_counts=True)
         sums = [np.bincount(inverse, weights=positions[:, axis], minlength=len(pairs)) for axis in range(3)]
         centroid = np.stack(sums, axis=1) / area[:, None]
@@ -53,7 +74,15 @@ class ActionTable:
         )
 
     def nearest(self, u: int, v: int, n: int = 3) -> np.ndarray:
-        """Return up to `n` actions of `u` or `v`, those first whose contact lies nearest to the other one."""
+        """Return up to `n` actions of `u` or `v`, those first whose contact lies nearest to the other one.
+
+        Parameters
+        ----------
+        u, v : int
+            Dense indices of two supervoxels.
+        n : int
+            How many at most.
+        """
         of_u = np.flatnonzero((self.u == u) | (self.v == u))
         of_v = np.flatnonzero(((self.u == v) | (self.v == v)) & (u != v))
         if not len(of_u) or not len(of_v):

@@ -34,7 +34,7 @@ class AffinitySums:
     Parameters
     ----------
     graph : SegmentGraph
-        Whoever changes it calls `follow` or `follow_split` with what came of it.
+        A caller that changes it calls `follow` or `follow_split` with the result.
     statistics : ContactStatistics
         Of single actions and supervoxels.
     """
@@ -60,27 +60,43 @@ class AffinitySums:
         return before
 
     def take_back(self, joined: Joined, before: Extremes) -> None:
-        """Undo `follow`."""
+        """Undo `follow`.
+
+        Parameters
+        ----------
+        joined : Joined
+            What the join did.
+        before : Extremes
+            What the operation returned.
+        """
         own, moved = joined.pairs[:, 0], joined.pairs[:, 1]
         self.contact[own] -= self.contact[moved]
         self.low[own], self.high[own] = before.low, before.high
         self.inside[joined.kept] -= self.inside[joined.absorbed]
 
     def follow_split(self, split: Split) -> AffinityRows:
-        """Add up the parts of a segment anew."""
+        """Add up the parts of a segment again."""
         rows, members = split.actions, split.members
         before = AffinityRows(self.contact[rows], self.low[rows], self.high[rows], self.inside[members])
         self._add_up(split.opened, members)
         return before
 
     def take_back_split(self, split: Split, before: AffinityRows) -> None:
-        """Undo `follow_split`."""
+        """Undo `follow_split`.
+
+        Parameters
+        ----------
+        split : Split
+            What the split did.
+        before : AffinityRows
+            What the operation returned.
+        """
         rows = split.actions
         self.contact[rows], self.low[rows], self.high[rows] = before.contact, before.low, before.high
         self.inside[split.members] = before.inside
 
     def _add_up(self, contacts: np.ndarray, members: np.ndarray) -> None:
-        """Sum contacts over their actions, and the segments that these supervoxels make up, anew."""
+        """Sum contacts over their actions, and the segments that these supervoxels make up, again."""
         statistics, arrays = self._statistics, self.graph.arrays
         if len(contacts):
             lists = [self.graph.actions_of(contact) for contact in contacts if arrays.n_actions[contact] > 1]

@@ -171,6 +171,11 @@ class Agglomerator:
         with self._lock:
             return self._state.scores()
 
+    def lowest_scores(self) -> np.ndarray:
+        """What no score is below, float64 (A,), evaluating none; the score itself where it is known."""
+        with self._lock:
+            return np.take(self._state.ranking.scores, self._state.items())
+
     def score(self, action: int) -> float:
         """What greedy goes by for one action."""
         self._require_action(action)

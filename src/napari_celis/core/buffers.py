@@ -87,7 +87,17 @@ class Buffers(NamedTuple):
 
 
 def allocate(table: RegionTable, n_supervoxels: int, n_columns: int) -> Buffers:
-    """Allocate for the largest region of a spec."""
+    """Allocate for the largest region of a spec.
+
+    Parameters
+    ----------
+    table : RegionTable
+        The regions of a spec.
+    n_supervoxels : int
+        How many supervoxels there are.
+    n_columns : int
+        Columns of the sums per slot.
+    """
     spec = table.tiling.spec
     n_entries = 2 * table.max_slots + 1
     n_keys = 64

@@ -32,7 +32,7 @@ class Counters:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Which sums of one spec changed, and what that means for whoever adds them up."""
+    """Which sums of one spec changed, and what that means for their totals."""
 
     slots: np.ndarray
     """Slots whose sums changed."""

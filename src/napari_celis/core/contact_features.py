@@ -20,7 +20,7 @@ class Decisive(NamedTuple):
 
     name: str
     sign: int
-    """-1 if more of it can only speak for a merge, 0 if nobody knows."""
+    """-1 if more of it can only speak for a merge, 0 if it can speak for either."""
     part: str
     """What it is called, together with others, where a score is explained."""
 
@@ -61,19 +61,12 @@ def contact_features(sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
 
 
 def decisive_features(sums: AffinitySums, contacts: np.ndarray) -> np.ndarray:
-    """Describe contacts by the few features that carry over from one volume to another.
+    """Describe contacts by the few features that carry over from one volume to another, float32 (n, 8).
 
     Parameters
     ----------
-    sums : AffinitySums
-        Of contacts and segments.
-    contacts : ndarray of int, shape (n,)
-        Open contacts of the graph.
-
-    Returns
-    -------
-    features : ndarray of float32, shape (n, 8)
-        The columns of `DECISIVE`.
+    sums, contacts
+        As in `contact_features`. The columns are those of `DECISIVE`.
     """
     out = np.empty((len(contacts), len(DECISIVE)), dtype=np.float32)
     kernels.describe_briefly(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napari_celis.core.actions import ActionTable
+from napari_celis.core.actions import WHOLE, ActionTable
 from napari_celis.core.kernels import contacts as kernels
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -35,7 +35,10 @@ class ContactStatistics:
 
 
 def measure_contacts(
-    supervoxels: Supervoxels, actions: ActionTable, affinities: np.ndarray
+    supervoxels: Supervoxels,
+    actions: ActionTable,
+    affinities: np.ndarray,
+    begin_zyx: tuple[int, int, int] = WHOLE,
 ) -> ContactStatistics:
     """Collect the statistics in one pass over the volume.
 
@@ -47,6 +50,8 @@ def measure_contacts(
         All actions between them.
     affinities : ndarray of float32 or uint8, shape (3, Z, Y, X)
         Channel c at p is the affinity of p with the voxel before it along axis c.
+    begin_zyx : tuple of int
+        As in `ActionTable.from_supervoxels`, with which the actions were found.
     """
     bin_of_level = np.searchsorted(BIN_EDGES[1:-1], np.arange(256) / 255, side="right").astype(np.uint8)
     contact = np.zeros((len(actions), 3 + N_BINS), dtype=np.int64)
@@ -56,6 +61,7 @@ def measure_contacts(
     kernels.add_faces(
         supervoxels.dense,
         affinities,
+        begin_zyx,
         scale,
         actions.first,
         actions.v,

@@ -52,7 +52,7 @@ class Contraction:
         return score, contact
 
     def join(self, contact: int) -> Joined:
-        """Merge across a contact, and score anew what this changed."""
+        """Merge across a contact, and score again what this changed."""
         joined = self.graph.join(contact)
         self.scorer.follow(joined)
         self._queue.drop(joined.pairs[:, 1])

@@ -45,7 +45,7 @@ class RunControl:
             self._condition.notify_all()
 
     def stop(self) -> None:
-        """End the run; it cannot be taken up again."""
+        """End the run; it cannot be continued."""
         with self._condition:
             self._is_stopped = True
             self._condition.notify_all()

@@ -1,4 +1,4 @@
-"""What a cut would do, before it is done: which merges go, and which supervoxels end up on which side."""
+"""Plan a cut before it is made: which merges go, and which supervoxels end up on which side."""
 
 from __future__ import annotations
 
@@ -36,7 +36,15 @@ class CutPlan:
 
 
 def plan_cut_of_merge(agglomerator: Agglomerator, action: int) -> CutPlan:
-    """Plan to take out one past merge, given by its row in the table of actions."""
+    """Plan to take out one past merge, given by its row in the table of actions.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        The agglomeration to look at.
+    action : int
+        Row in the table of actions.
+    """
     forest = agglomerator.merge_forest(int(agglomerator.actions.u[action]))
     if action not in forest.order:
         u_id, v_id = _ids(agglomerator, action)
@@ -50,6 +58,13 @@ def plan_cut_between(agglomerator: Agglomerator, a: int, b: int) -> CutPlan:
     """Plan to separate two supervoxels of one segment, given by dense index.
 
     Of the merges that connect the two, the one with the highest score at its time is cut: the least certain.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        The agglomeration to look at.
+    a, b : int
+        Dense indices of two supervoxels.
     """
     forest = agglomerator.merge_forest(a)
     path = forest.path(a, b)
@@ -66,7 +81,15 @@ def plan_cut_between(agglomerator: Agglomerator, a: int, b: int) -> CutPlan:
 
 
 def plan_taking_out(agglomerator: Agglomerator, supervoxel: int) -> CutPlan:
-    """Plan to take one supervoxel, given by dense index, out of its segment."""
+    """Plan to take one supervoxel, given by dense index, out of its segment.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        The agglomeration to look at.
+    supervoxel : int
+        Dense index.
+    """
     forest, table = agglomerator.merge_forest(supervoxel), agglomerator.actions
     own = [a for a in forest.order if supervoxel in (table.u[a], table.v[a])]
     cuts = [action for action in own if action in forest.tree]

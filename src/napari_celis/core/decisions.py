@@ -1,4 +1,4 @@
-"""What can still be decided, and between whom: the candidate actions as a user sees them."""
+"""Candidate actions: which merges are open, done or forbidden, and between which segments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,15 @@ class Candidates:
 
 
 def segment_roots(supervoxels: Supervoxels, segment_ids: np.ndarray) -> np.ndarray:
-    """Turn segment ids into dense indices: a segment has the id of one of its supervoxels."""
+    """Turn segment ids into dense indices: a segment has the id of one of its supervoxels.
+
+    Parameters
+    ----------
+    supervoxels : Supervoxels
+        The supervoxels.
+    segment_ids : ndarray
+        Id of the segment of every supervoxel.
+    """
     roots: np.ndarray = np.searchsorted(supervoxels.ids, segment_ids)
     return roots
 
@@ -95,7 +103,17 @@ def list_candidates(
 
 
 def actions_between(actions: ActionTable, root: np.ndarray, a: int, b: int) -> np.ndarray:
-    """List the actions between the segments of two supervoxels, given by dense index."""
+    """List the actions between the segments of two supervoxels, given by dense index.
+
+    Parameters
+    ----------
+    actions : ActionTable
+        The table of actions.
+    root : ndarray
+        Segment of every supervoxel.
+    a, b : int
+        Dense indices of two supervoxels.
+    """
     wanted_a, wanted_b = root[a], root[b]
     if wanted_a == wanted_b:
         return np.empty(0, dtype=np.int64)

@@ -239,14 +239,30 @@ def paper_specs(
 
 
 def anisotropic_box(size: int, voxel_size_nm: Sequence[float]) -> IntTriple:
-    """Turn an edge length in voxels of the finest axis into a near-cubic box of odd sizes, at least 3."""
+    """Turn an edge length in voxels of the finest axis into a near-cubic box of odd sizes, at least 3.
+
+    Parameters
+    ----------
+    size : int
+        Edge length, in voxels of the finest axis.
+    voxel_size_nm : sequence of float
+        Voxel size along z, y, x.
+    """
     finest = _finest(voxel_size_nm)
     z, y, x = (max(3, 2 * round((size * finest / step - 1) / 2) + 1) for step in voxel_size_nm)
     return z, y, x
 
 
 def anisotropic_stride(stride: int, voxel_size_nm: Sequence[float]) -> IntTriple:
-    """Turn a stride in voxels of the finest axis into one per axis, at least 1."""
+    """Turn a stride in voxels of the finest axis into one per axis, at least 1.
+
+    Parameters
+    ----------
+    stride : int
+        In voxels of the finest axis.
+    voxel_size_nm : sequence of float
+        Voxel size along z, y, x.
+    """
     finest = _finest(voxel_size_nm)
     z, y, x = (max(1, round(stride * finest / step)) for step in voxel_size_nm)
     return z, y, x
@@ -260,7 +276,17 @@ def _finest(voxel_size_nm: Sequence[float]) -> float:
 
 
 def require_inside(shape: Sequence[int], centres: np.ndarray, spec: DescriptorSpec) -> None:
-    """Refuse centres whose box leaves the array; a negative index would wrap silently."""
+    """Refuse centres whose box leaves the array; a negative index would wrap silently.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the array.
+    centres : ndarray
+        Positions, (N, 3).
+    spec : DescriptorSpec
+        The descriptor spec.
+    """
     low, high = np.array(spec.low_zyx), np.array(shape) - np.array(spec.high_zyx)
     outside = ((centres < low) | (centres >= high)).any(axis=1)
     if outside.any():
@@ -304,12 +330,26 @@ def _as_int32(components: np.ndarray) -> np.ndarray:
 
 
 def unpack_bits(bits: np.ndarray, n_bits: int) -> np.ndarray:
-    """Turn packed rows (N, W) into booleans (N, n_bits)."""
+    """Turn packed rows (N, W) into booleans (N, n_bits).
+
+    Parameters
+    ----------
+    bits : ndarray
+        Packed descriptors, uint64 (N, W).
+    n_bits : int
+        Bits per row.
+    """
     flat = np.ascontiguousarray(bits, dtype="<u8").view(np.uint8)
     return np.unpackbits(flat, axis=1, bitorder="little", count=n_bits).astype(bool)
 
 
 def hamming_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Count the differing bits of packed descriptors, row by row."""
+    """Count the differing bits of packed descriptors, row by row.
+
+    Parameters
+    ----------
+    a, b : ndarray
+        Packed descriptors, uint64 (N, W).
+    """
     distance: np.ndarray = np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
     return distance

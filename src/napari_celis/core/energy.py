@@ -1,4 +1,4 @@
-"""How energies enter: the protocol of a model, and a cache of what it has said before."""
+"""The protocol of an energy model, and a cache of the energies that it returned."""
 
 from __future__ import annotations
 
@@ -80,7 +80,17 @@ class EnergyCache:
         self._is_thrifty = False
 
     def insert(self, centres: np.ndarray, hashes: np.ndarray, energies: np.ndarray) -> None:
-        """Remember energies: a further round for each of these centres."""
+        """Remember energies: a further round for each of these centres.
+
+        Parameters
+        ----------
+        centres : ndarray
+            Numbers of centres.
+        hashes : ndarray
+            Of their descriptors.
+        energies : ndarray
+            One each.
+        """
         rounds = self._last_round[centres] + np.uint8(1)
         self._last_round[centres] = rounds
         new = CacheArrays(centres, hashes, energies, rounds)
@@ -130,7 +140,20 @@ def evaluate(
 ) -> np.ndarray:
     """Ask the model, refuse what is not an energy, and return units, int64 (M,).
 
-    With `is_bounded`, energies outside [0, 1] are refused too: whoever relies on bounds would go wrong.
+    With `is_bounded`, energies outside [0, 1] are refused too: bounds rely on it.
+
+    Parameters
+    ----------
+    energy : Energy
+        The energy model.
+    spec_index : int
+        Number of the descriptor spec.
+    centres : ndarray
+        Numbers of centres.
+    bits : ndarray
+        Packed descriptors, uint64 (n, words).
+    is_bounded : bool
+        Refuse energies outside [0, 1].
     """
     if not len(centres):
         return np.empty(0, dtype=np.int64)

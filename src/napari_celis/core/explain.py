@@ -28,7 +28,15 @@ class CentreChanges:
 
 
 def region_components(scores: SpecScores, region: int) -> np.ndarray:
-    """Label the voxels of one region by component, int32; 0 is background."""
+    """Label the voxels of one region by component, int32; 0 is background.
+
+    Parameters
+    ----------
+    scores : SpecScores
+        The scores of one spec.
+    region : int
+        Number of the region.
+    """
     tiling, layout = scores.table.tiling, scores.table.layout
     places = slice(layout.local_start[region], layout.local_start[region + 1])
     table = np.zeros(scores.supervoxels.n + 1, dtype=np.int32)
@@ -40,7 +48,15 @@ def region_components(scores: SpecScores, region: int) -> np.ndarray:
 
 
 def explain(scores: SpecScores, actions: Iterable[int]) -> CentreChanges:
-    """Split the energy change of actions by centre, computed from scratch; each pair of components once."""
+    """Split the energy change of actions by centre, computed from scratch; each pair of components once.
+
+    Parameters
+    ----------
+    scores : SpecScores
+        The scores of one spec.
+    actions : sequence of int
+        Rows of the table of actions.
+    """
     tiling = scores.table.tiling
     joins = [scores.find_join(int(action)) for action in actions]
     pairs = sorted({pair for join in joins for pair in zip(join.regions, join.k1, join.k2, strict=True)})

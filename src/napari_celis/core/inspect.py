@@ -28,7 +28,7 @@ class ActiveActions:
     """Dense index of the smaller end, int32 (n,)."""
     v: np.ndarray
     score: np.ndarray
-    """Energy change of the merge in the whole volume, float64 (n,); NaN where nobody has scored it."""
+    """Energy change of the merge in the whole volume, float64 (n,); NaN where it is not scored."""
     local_score: np.ndarray
     """The part of it that this spec finds in this region, float64 (n,)."""
 
@@ -78,7 +78,15 @@ class CentreView:
         return self.components if self.joined is None else _join(self.components, *self.joined)
 
     def section(self, axis: int, *, is_merged: bool) -> np.ndarray:
-        """Cut the components of the box through the centre, across `axis`; int32, two axes."""
+        """Cut the components of the box through the centre, across `axis`; int32, two axes.
+
+        Parameters
+        ----------
+        axis : int
+            Axis across the section.
+        is_merged : bool
+            As it would be after the merge.
+        """
         components = self.merged_components() if is_merged else self.components
         low, high = (edge - self.region.low for edge in self.box)
         box = components[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
@@ -99,7 +107,17 @@ class RegionState:
 
 
 def current_region(agglomerator: Agglomerator, spec_name: str, region: Region) -> RegionState:
-    """Look at a region in the state that an agglomeration has reached."""
+    """Look at a region in the state that an agglomeration has reached.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        The agglomeration to look at.
+    spec_name : str
+        Name of the descriptor spec.
+    region : Region
+        Where to look.
+    """
     named = {scores.table.tiling.spec.name: scores for scores in agglomerator.specs}
     if spec_name not in named:
         raise SpecError(f"This agglomeration has no spec `{spec_name}`, only {', '.join(named)}. Choose one.")
@@ -107,7 +125,7 @@ def current_region(agglomerator: Agglomerator, spec_name: str, region: Region) -
 
 
 class _NoEnergy:
-    """Stands where a model would: a region that nobody scores needs none."""
+    """Stands in for a model where a region is not scored."""
 
     def energies(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
         """Answer that nothing costs anything."""
@@ -176,7 +194,15 @@ def view_centre(
 
 
 def merge_between(agglomerator: Agglomerator, u: int, v: int) -> tuple[int, int]:
-    """Find the merge that two supervoxels stand for: their own, or the best between their segments."""
+    """Find the merge that two supervoxels stand for: their own, or the best between their segments.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        The agglomeration to look at.
+    u, v : int
+        Dense indices of two supervoxels.
+    """
     segments, actions = agglomerator.segment_ids(), agglomerator.actions
     if segments[u] == segments[v]:
         raise ActionError("The two selected supervoxels are in one segment already. Select two segments.")
@@ -191,7 +217,17 @@ def merge_between(agglomerator: Agglomerator, u: int, v: int) -> tuple[int, int]
 
 
 def most_changed_centre(agglomerator: Agglomerator, spec_name: str, merge: tuple[int, int]) -> IntTriple:
-    """Return the centre of a spec where a merge changes the energy most."""
+    """Return the centre of a spec where a merge changes the energy most.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        The agglomeration to look at.
+    spec_name : str
+        Name of the descriptor spec.
+    merge : tuple of int
+        Dense indices of two supervoxels that would merge.
+    """
     action = agglomerator.actions.find(*merge)
     scores = next(s for s in agglomerator.specs if s.table.tiling.spec.name == spec_name)
     changes = explain(scores, [action])

@@ -99,7 +99,15 @@ class Journal:
             self.listener(Event(kind, step, energy))
 
     def segment_after(self, n_steps: int, segment: np.ndarray) -> np.ndarray:
-        """Return the segment of every supervoxel after that many decisions, given what it is now."""
+        """Return the segment of every supervoxel after that many decisions, given what it is now.
+
+        Parameters
+        ----------
+        n_steps : int
+            How many decisions.
+        segment : ndarray
+            Segment of every supervoxel now.
+        """
         if not 0 <= n_steps <= len(self.done):
             raise ActionError(f"There is no step {n_steps}; the last is {len(self.done)}.")
         segment = segment.copy()

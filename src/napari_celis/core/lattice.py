@@ -47,7 +47,15 @@ class Lattice:
 
     @classmethod
     def of(cls, shape: Sequence[int], spec: DescriptorSpec) -> Lattice:
-        """Lay the lattice of a spec into a volume; refuses a box that does not fit."""
+        """Lay the lattice of a spec into a volume; refuses a box that does not fit.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            Voxels along z, y, x.
+        spec : DescriptorSpec
+            The descriptor spec.
+        """
         axes = []
         for axis in range(3):
             line = list(spec.box_zyx)
@@ -99,7 +107,13 @@ class Lattice:
         return np.unique(np.concatenate([line.low[:, axis], line.high[:, axis]]))
 
     def centres_between(self, start: Sequence[float], end: Sequence[float]) -> list[IntTriple]:
-        """List the centres along a straight line, from the one nearest to `start` to that of `end`."""
+        """List the centres along a straight line, from the one nearest to `start` to that of `end`.
+
+        Parameters
+        ----------
+        start, end : sequence of float
+            Positions in voxels.
+        """
         first, last = (np.array(self.snap(point)) for point in (start, end))
         n_steps = int(np.abs((last - first) // np.array(self.spec.stride_zyx)).max())
         shares = np.linspace(0, 1, n_steps + 1)[:, None]

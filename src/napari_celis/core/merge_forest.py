@@ -69,7 +69,13 @@ class MergeForest:
         return join_all(len(self.members) - 1, self._u[rest], self._v[rest])
 
     def path(self, a: int, b: int) -> list[int]:
-        """List the merges of the tree that lead from one supervoxel to another; none if they are the same."""
+        """List the merges of the tree that lead from one supervoxel to another; none if they are the same.
+
+        Parameters
+        ----------
+        a, b : int
+            Dense indices of two supervoxels.
+        """
         neighbours: dict[int, list[tuple[int, int]]] = {}
         for action in sorted(self.tree):
             u, v = int(self.actions.u[action]), int(self.actions.v[action])

@@ -12,8 +12,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+_most_threads: list[int] = []
+
+
+def limit_threads(n_threads: int) -> None:
+    """Let pools of this process have this many threads, where nobody says otherwise."""
+    _most_threads[:] = [n_threads]
+
+
 def default_threads() -> int:
     """Count the processors this process may use."""
+    if _most_threads:
+        return _most_threads[0]
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -25,7 +35,15 @@ class Pool:
         self._executor = ThreadPoolExecutor(self.n_threads, "celis") if self.n_threads > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Apply `function` to every item; the first error is raised here once the other threads ended."""
+        """Apply `function` to every item; the first error is raised here once the other threads ended.
+
+        Parameters
+        ----------
+        function : callable
+            Called in any thread.
+        items : sequence of Item
+            One call each.
+        """
         if self._executor is None:
             yield from map(function, items)
             return

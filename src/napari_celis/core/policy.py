@@ -2,7 +2,7 @@
 
 `PaperPolicy` ranks single actions by energy change, `EnergyPolicy` whole contacts, `LearnedPolicy` lets a
 classifier judge contacts by their affinities, sizes and energy changes. Everything that they see is a
-function of the current segments, so scores can be taken back and computed anew, to the bit.
+function of the current segments, so scores can be taken back and computed again, to the bit.
 """
 
 from __future__ import annotations
@@ -119,17 +119,20 @@ class EnergyScorer:
 
     def features(self, items: np.ndarray) -> np.ndarray:
         """There are none."""
-        raise ActionError("This agglomeration goes by energy alone; no policy has features.")
+        raise ActionError(
+            "This agglomeration is ordered by energy alone, so contacts have no features. "
+            "Use the policy `learned`."
+        )
 
     contact_features = features
 
 
 @dataclass(frozen=True)
 class PaperPolicy:
-    """Greedy goes by the energy change of single actions, as in the paper."""
+    """Orders single actions by their energy change, as in the paper."""
 
     def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
-        """Go to work on a graph."""
+        """Begin to score a graph."""
         return EnergyScorer(RankedActions(graph, specs, taken))
 
 
@@ -138,10 +141,10 @@ PAPER = PaperPolicy()
 
 @dataclass(frozen=True)
 class EnergyPolicy:
-    """Greedy goes by the energy change over the whole contact of two segments."""
+    """Orders contacts by the energy change over the whole contact of two segments."""
 
     def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
-        """Go to work on a graph."""
+        """Begin to score a graph."""
         return EnergyScorer(RankedContacts(graph, specs, taken))
 
 
@@ -156,6 +159,13 @@ class ContactClassifier(Protocol):
         """Score contacts by the columns of `LearnedScorer.features`, float32 (n, F), and their odds, (n,).
 
         Lower is better, float64 (n,).
+
+        Parameters
+        ----------
+        features : ndarray
+            One row per contact, float32 (n, F).
+        odds : ndarray
+            What `contact_odds` said, float64 (n,).
         """
         ...
 
@@ -163,6 +173,15 @@ class ContactClassifier(Protocol):
         """Return what no score is below if features lie between two rows each, float64 (n,).
 
         Where the two are equal, to the bit what `scores` says; minus infinity where nothing is known.
+
+        Parameters
+        ----------
+        low : ndarray
+            The least that each feature can be.
+        high : ndarray
+            The most that each feature can be.
+        odds : ndarray
+            What `contact_odds` said, float64 (n,).
         """
         ...
 
@@ -170,19 +189,26 @@ class ContactClassifier(Protocol):
         """What each feature adds to the score, and last the odds, float64 (n, F + 1).
 
         Without columns if scores are no sums.
+
+        Parameters
+        ----------
+        features : ndarray
+            One row per contact, float32 (n, F).
+        odds : ndarray
+            What `contact_odds` said, float64 (n,).
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedPolicy:
-    """Greedy goes by what a classifier makes of a contact: its affinities, its sizes, its energy changes."""
+    """Orders contacts by a classifier of their affinities, sizes and energy changes."""
 
     classifier: ContactClassifier
     contacts: ContactStatistics
 
     def start(self, graph: SegmentGraph, specs: Sequence[SpecScores], taken: np.ndarray) -> ItemScorer:
-        """Go to work on a graph."""
+        """Begin to score a graph."""
         return LearnedScorer(
             self.classifier, AffinitySums(graph, self.contacts), RankedContacts(graph, specs, taken)
         )
@@ -209,7 +235,7 @@ class LearnedScorer:
         self._affinities.take_back(joined, before)
 
     def split(self, split: Split) -> Any:
-        """Add up affinities anew."""
+        """Add up affinities again."""
         return self._affinities.follow_split(split)
 
     def unsplit(self, split: Split, before: Any) -> None:

@@ -56,7 +56,17 @@ class CentreRule(Protocol):
 def masked_centres(
     rules: Sequence[CentreRule], state: SpecState, join: Join
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Keep the centres that pass every rule: where each region's mask begins, and the masks."""
+    """Keep the centres that pass every rule: where each region's mask begins, and the masks.
+
+    Parameters
+    ----------
+    rules : sequence of CentreRule
+        Each keeps some centres.
+    state : SpecState
+        The scores of one spec.
+    join : Join
+        The components that merge, per region.
+    """
     mask_start = mask_starts(state.table, join.regions)
     masks = np.full(mask_start[-1], ~np.uint64(0))
     for rule in rules:
@@ -65,7 +75,15 @@ def masked_centres(
 
 
 def mask_starts(table: RegionTable, regions: np.ndarray) -> np.ndarray:
-    """Tell where the mask of each region begins, with the end of the last one behind, int64 (n + 1,)."""
+    """Tell where the mask of each region begins, with the end of the last one behind, int64 (n + 1,).
+
+    Parameters
+    ----------
+    table : RegionTable
+        The regions of a spec.
+    regions : ndarray
+        Numbers of regions.
+    """
     start = table.layout.centre_start
     n_words = (start[regions + 1] - start[regions] + 63) // 64
     return np.concatenate([[0], np.cumsum(n_words)]).astype(np.int64)

@@ -1,4 +1,7 @@
-"""A priority queue of items whose scores change: the lowest score first."""
+"""A priority queue of items whose scores change: the lowest score first.
+
+By hand because heapq cannot change or remove an entry, and a merge changes dozens of them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,17 @@ class ScoreQueue:
         return int(self.arrays.size[0])
 
     def put(self, items: np.ndarray, scores: np.ndarray, ranks: np.ndarray) -> None:
-        """Add items, or change those that are there."""
+        """Add items, or change those that are there.
+
+        Parameters
+        ----------
+        items : ndarray
+            The items.
+        scores : ndarray
+            One per item.
+        ranks : ndarray
+            Which of equal scores comes first.
+        """
         kernels.put(self.arrays, items, scores, ranks)
 
     def drop(self, items: np.ndarray) -> None:
@@ -59,7 +72,15 @@ class ScoreQueue:
         return float(self.arrays.key[self.arrays.heap[0]]) if len(self) else np.inf
 
     def first_items(self, n: int, limit: float) -> np.ndarray:
-        """List up to `n` items with scores below `limit`, the lowest first, int32."""
+        """List up to `n` items with scores below `limit`, the lowest first, int32.
+
+        Parameters
+        ----------
+        n : int
+            How many at most.
+        limit : float
+            Only scores below it.
+        """
         out, waiting = np.empty(min(n, len(self)), dtype=np.int32), np.empty(n + 2, dtype=np.int32)
         return out[: kernels.first_items(self.arrays, limit, waiting, out)]
 

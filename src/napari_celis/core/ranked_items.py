@@ -69,21 +69,47 @@ class RankedItems(Protocol):
         """Add up everything from scratch."""
 
     def join(self, joined: Joined, sign: int) -> None:
-        """Follow a join of two segments (sign 1), or its undoing (-1)."""
+        """Follow a join of two segments (sign 1), or its undoing (-1).
+
+        Parameters
+        ----------
+        joined : Joined
+            What the join did.
+        sign : int
+            1 for the operation, -1 for its undoing.
+        """
 
     def follow(self, spec: int, effect: Effect, sign: int) -> np.ndarray:
-        """Follow changed sums (sign 1), or their undoing (-1); returns the items, repeats possible."""
+        """Follow changed sums (sign 1), or their undoing (-1); returns the items, repeats possible.
+
+        Parameters
+        ----------
+        spec : int
+            Number of the descriptor spec.
+        effect : Effect
+            What changed.
+        sign : int
+            1 for the operation, -1 for its undoing.
+        """
         ...
 
     def leave(self, regions: Sequence[np.ndarray]) -> None:
-        """Take out what some regions hold, per spec, before they and the segments are made anew."""
+        """Take out what some regions hold, per spec, before they and the segments are rebuilt."""
 
     def split(self, split: Split) -> np.ndarray:
         """Follow a split, between `leave` and `enter`; returns what `unsplit` needs."""
         ...
 
     def unsplit(self, split: Split, before: np.ndarray) -> None:
-        """Follow the undoing of the newest split, between `leave` and `enter`."""
+        """Follow the undoing of the newest split, between `leave` and `enter`.
+
+        Parameters
+        ----------
+        split : Split
+            What the split did.
+        before : ndarray
+            What the operation returned.
+        """
 
     def enter(self, regions: Sequence[np.ndarray]) -> np.ndarray:
         """Add what they hold now; returns the items, repeats possible."""
@@ -151,7 +177,7 @@ class RankedContacts:
         self._add(regions, -1)
 
     def split(self, split: Split) -> np.ndarray:
-        """Begin anew for all contacts of the segment; returns what contacts inside it had when they ended."""
+        """Add up all contacts of the segment again; returns what contacts inside it had when they ended."""
         before: np.ndarray = self.energies.units[split.actions]
         self.energies.units[split.actions] = 0
         return before
@@ -228,7 +254,7 @@ class RankedActions:
         """Nothing changes: an action stays itself."""
 
     def follow(self, spec: int, effect: Effect, sign: int) -> np.ndarray:
-        """Add up the actions of changed slots anew; returns them."""
+        """Add up the actions of changed slots again; returns them."""
         scores = self.energies.specs[spec]
         actions = np.unique(scores.table.layout.slot_action[effect.slots])
         self._add_up(scores, actions)
@@ -245,7 +271,7 @@ class RankedActions:
         """Nothing changes."""
 
     def enter(self, regions: Sequence[np.ndarray]) -> np.ndarray:
-        """Add up the actions of some regions anew; returns them, repeats possible."""
+        """Add up the actions of some regions again; returns them, repeats possible."""
         found = []
         for scores, own in zip(self.energies.specs, regions, strict=True):
             layout = scores.table.layout

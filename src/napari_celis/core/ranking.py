@@ -41,7 +41,17 @@ class Ranking:
     def refresh(
         self, segments: Iterable[int], forbidden: SegmentPairs, others: np.ndarray | None = None
     ) -> None:
-        """Look again at what is around some segments, and at other items that changed or ended."""
+        """Look again at what is around some segments, and at other items that changed or ended.
+
+        Parameters
+        ----------
+        segments : sequence of int
+            Segments whose surroundings changed.
+        forbidden : SegmentPairs
+            Tells which actions may not be taken.
+        others : ndarray, optional
+            Other items to look at.
+        """
         # Single actions depend on the segments around them only while something is kept apart.
         needs_look = self.ranked.are_contacts or self._has_forbidden or len(forbidden.pairs) > 0
         self._has_forbidden = len(forbidden.pairs) > 0
@@ -52,7 +62,7 @@ class Ranking:
         self._rank(near if others is None else np.union1d(near, others).astype(np.int32))
 
     def renew(self, items: np.ndarray) -> None:
-        """Rank items anew whose energies were evaluated."""
+        """Rank items again whose energies were evaluated."""
         self._rank(np.unique(items).astype(np.int32))
 
     def available(self) -> np.ndarray:

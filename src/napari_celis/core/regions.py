@@ -173,7 +173,19 @@ class RegionTable:
 
 
 def fill(tiling: Tiling, supervoxels: Supervoxels, actions: ActionTable, pool: Pool) -> RegionTable:
-    """Find the supervoxels, actions and visibility of every region."""
+    """Find the supervoxels, actions and visibility of every region.
+
+    Parameters
+    ----------
+    tiling : Tiling
+        The regions and centres of a spec.
+    supervoxels : Supervoxels
+        The supervoxels.
+    actions : ActionTable
+        The table of actions.
+    pool : Pool
+        Threads for the regions.
+    """
     n_regions = tiling.n_regions
     tasks = [
         (begin, min(begin + REGIONS_PER_TASK, n_regions)) for begin in range(0, n_regions, REGIONS_PER_TASK)

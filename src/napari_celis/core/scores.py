@@ -130,7 +130,15 @@ class SpecScores:
         return regions
 
     def label_components(self, regions: np.ndarray, taken: np.ndarray) -> np.ndarray:
-        """Find the components of the given regions under the actions taken; other places stay 0."""
+        """Find the components of the given regions under the actions taken; other places stay 0.
+
+        Parameters
+        ----------
+        regions : ndarray
+            Numbers of regions.
+        taken : ndarray
+            Which actions are taken, bool (A,).
+        """
         layout = self.table.layout
         parent = np.empty(self.table.max_places, dtype=np.int32)
         out = np.zeros_like(self.components)
@@ -153,6 +161,21 @@ class SpecScores:
 
         Writes to the slots of these regions in `sums`, which must be zero there, and to `region_energy`, one
         number per given region. Returns what was evaluated: centres, hashes, energies.
+
+        Parameters
+        ----------
+        regions : ndarray
+            Numbers of regions.
+        components : ndarray
+            Component of every place.
+        buffers : Buffers
+            Scratch of this thread.
+        counters : Counters
+            Counts what it costs.
+        sums : ndarray
+            Written: energy changes per slot.
+        region_energy : ndarray
+            Written: energy of each region.
         """
         wanted = collect.COUNTS if self.is_lazy else collect.EVERYTHING
         seen = self._collect(regions, components, buffers, counters, sums, region_energy, wanted)
@@ -280,7 +303,15 @@ class SpecScores:
         )
 
     def prepare_rebuild(self, regions: np.ndarray, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Score regions from scratch under `taken` and keep it aside; returns components and energies."""
+        """Score regions from scratch under `taken` and keep it aside; returns components and energies.
+
+        Parameters
+        ----------
+        regions : ndarray
+            Numbers of regions.
+        taken : ndarray
+            Which actions are taken, bool (A,).
+        """
         components = self.label_components(regions, taken)
         region_energy = np.zeros(len(regions), dtype=np.int64)
         self._remember(
@@ -294,7 +325,15 @@ class SpecScores:
         return components, region_energy
 
     def apply_rebuild(self, regions: np.ndarray, components: np.ndarray, region_energy: np.ndarray) -> Change:
-        """Make the prepared rebuild visible and return what it changed."""
+        """Make the prepared rebuild visible and return what it changed.
+
+        Parameters
+        ----------
+        regions : ndarray
+            Numbers of regions.
+        components, region_energy : ndarray
+            From `prepare_rebuild`.
+        """
         slots = ranges(self.table.layout.slot_start, regions)
         places = ranges(self.table.layout.local_start, regions)
         effect = Effect(slots, np.empty(0, np.int64), np.empty((0, N_SHIFTS), np.int64))

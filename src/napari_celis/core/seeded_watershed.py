@@ -21,6 +21,8 @@ SECTION_RATIO = 3.0
 move too far for a distance to mean anything."""
 TRUNCATE = 3.0
 """Smoothing looks this many standard deviations far."""
+MEANS = 60 * 255 + 1
+"""Mean affinities are counted in steps of 1 / (60 · 255): whole numbers for one to six faces."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,16 @@ class SeededSettings:
             lowest = "above 0" if name == "reach_nm" else "at least 0"
             if not (isfinite(value) and value >= 0) or (name == "reach_nm" and value == 0):
                 raise WatershedError(f"`{name}` must be a length in nm, {lowest}, got {value:g}.")
+
+
+@dataclass(frozen=True, eq=False)
+class SeededCut:
+    """Supervoxels, and the seeds that they are named after."""
+
+    labels: np.ndarray
+    """Supervoxels 1, 2, … in the order of their first voxels, int32 (Z, Y, X); 0 where nothing flooded."""
+    seeds: np.ndarray
+    """The first voxel of each one's seed, as an index into the raveled volume, int64 (n + 1,); 0 for 0."""
 
 
 def seeded_watershed(
@@ -84,24 +96,99 @@ def seeded_watershed(
         When there is no seed, or a voxel size is no length.
     """
     settings = settings or SeededSettings()
-    size_nm = _as_size(voxel_size_nm)
-    levels = _as_bytes(affinities)
-    if not by_sections(size_nm):
-        labels = _cut(levels, size_nm, settings)
-    else:
-        labels = np.empty(levels.shape[1:], dtype=np.int32)
-        n = 0
-        for z in range(len(labels)):
-            # A section alone is a volume of one section.
-            section = _cut(np.ascontiguousarray(levels[:, z : z + 1]), size_nm, settings)
-            labels[z : z + 1] = np.where(section == 0, 0, section + n)
-            n += int(section.max())
+    labels = cut_from_seeds(affinities, voxel_size_nm, settings).labels
     if not labels.any():
         raise WatershedError(
             f"All affinities are alike and below `foreground` ({settings.foreground:g}), so there is nothing "
             "to start supervoxels from. Train the model longer, or give supervoxels."
         )
     return labels
+
+
+def cut_from_seeds(
+    affinities: np.ndarray,
+    voxel_size_nm: Sequence[float],
+    settings: SeededSettings,
+    limits: np.ndarray | None = None,
+) -> SeededCut:
+    """Do the work of `seeded_watershed`, for a volume or a part of one; there may be no supervoxel.
+
+    Parameters
+    ----------
+    affinities, voxel_size_nm, settings
+        As for `seeded_watershed`.
+    limits : ndarray of float, optional
+        From `foreground_limits` of the whole volume, where this is a part: one number, or one per section
+        of the part where sections are cut one by one.
+
+    Returns
+    -------
+    cut : SeededCut
+        Parts of one volume that see the same seed name it by the same voxel.
+    """
+    size_nm = _as_size(voxel_size_nm)
+    levels = _as_bytes(affinities)
+    if limits is None:
+        limits = foreground_limits(count_means(levels, size_nm), settings)
+    if not by_sections(size_nm):
+        return _cut(levels, size_nm, settings, float(limits[0]))
+    labels = np.empty(levels.shape[1:], dtype=np.int32)
+    seeds, n = [np.zeros(1, dtype=np.int64)], 0
+    for z in range(len(labels)):
+        # A section alone is a volume of one section.
+        section = _cut(np.ascontiguousarray(levels[:, z : z + 1]), size_nm, settings, float(limits[z]))
+        labels[z : z + 1] = np.where(section.labels == 0, 0, section.labels + n)
+        seeds.append(section.seeds[1:] + z * labels[0].size)
+        n += len(section.seeds) - 1
+    return SeededCut(labels, np.concatenate(seeds))
+
+
+def count_means(
+    affinities: np.ndarray,
+    voxel_size_nm: Sequence[float],
+    begin_zyx: Sequence[int] = (0, 0, 0),
+    end_zyx: Sequence[int | None] = (None, None, None),
+) -> np.ndarray:
+    """Count voxels by the mean affinity of their faces; counts of parts of a volume add up.
+
+    Parameters
+    ----------
+    affinities : ndarray of uint8 or float, shape (3, Z, Y, X)
+        As for `seeded_watershed`.
+    voxel_size_nm : sequence of float
+        Decides whether sections are counted one by one.
+    begin_zyx, end_zyx : sequence of int
+        The voxels to count, where the array has others around them.
+
+    Returns
+    -------
+    counts : ndarray of int64, shape (1, M) or (sections, M)
+        Column m is for a mean of m / (60 · 255).
+    """
+    levels = _as_bytes(affinities)
+    z, y, x = (slice(low, high) for low, high in zip(begin_zyx, end_zyx, strict=True))
+    if by_sections(voxel_size_nm):
+        sections = levels[:, z]
+        means = np.stack([_means(sections[:, i : i + 1])[0] for i in range(sections.shape[1])])[:, y, x]
+    else:
+        means = _means(levels)[z, y, x][None]
+    return np.stack([np.bincount(part.reshape(-1), minlength=MEANS) for part in means])
+
+
+def foreground_limits(counts: np.ndarray, settings: SeededSettings) -> np.ndarray:
+    """Say above which mean, in units of `count_means`, a voxel is inside, float64 (1,) or (sections,).
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (n, M)
+        From `count_means`.
+    settings : SeededSettings
+        Gives the threshold; their median counts where it is lower.
+    """
+    middle = (counts.sum(axis=1) + 1) // 2
+    medians = (np.cumsum(counts, axis=1) < middle[:, None]).sum(axis=1)
+    limits: np.ndarray = np.minimum(settings.foreground * (MEANS - 1), medians)
+    return limits
 
 
 def by_sections(voxel_size_nm: Sequence[float]) -> bool:
@@ -137,12 +224,20 @@ def _as_bytes(affinities: np.ndarray) -> np.ndarray:
     return rounded
 
 
-def _cut(levels: np.ndarray, size_nm: Triple, settings: SeededSettings) -> np.ndarray:
+def _means(levels: np.ndarray) -> np.ndarray:
+    """Return the mean affinity of every voxel's faces, in units of 1 / (60 · 255), uint16 (Z, Y, X)."""
+    levels = np.ascontiguousarray(levels)
+    lowest, means = np.empty(levels.shape[1:], np.uint8), np.empty(levels.shape[1:], np.uint16)
+    kernels.survey(levels, lowest, means)
+    return means
+
+
+def _cut(levels: np.ndarray, size_nm: Triple, settings: SeededSettings, limit_mean: float) -> SeededCut:
     """Seed, flood, absorb; the whole array is one piece, with one section or many."""
     shape = levels.shape[1:]
     lowest, means = np.empty(shape, np.uint8), np.empty(shape, np.uint16)
     kernels.survey(levels, lowest, means)
-    heights = _heights(_is_inside(means, settings.foreground), size_nm, settings)
+    heights = _heights(means > limit_mean, size_nm, settings)
     del means
     highest = heights.copy()
     for axis, size in enumerate(size_nm):
@@ -151,21 +246,21 @@ def _cut(levels: np.ndarray, size_nm: Triple, settings: SeededSettings) -> np.nd
     labels, scratch = np.empty(shape, np.int32), np.empty(lowest.size, np.int32)
     kernels.number_seeds(heights, highest, labels, scratch)
     del heights, highest
+    flat = labels.reshape(-1)
+    marked = np.flatnonzero(flat)
+    first_voxels = marked[np.unique(flat[marked], return_index=True)[1]]
+    del marked
     kernels.flood(lowest, labels, scratch)
     del scratch
     limit = smallest_voxels(shape, size_nm, settings)
     if limit > 1 and labels.any():
         merge_small(levels, labels, 0, limit)
-    kernels.renumber(labels.reshape(-1), np.zeros(int(labels.max()) + 1, np.int32))
-    return labels
-
-
-def _is_inside(means: np.ndarray, foreground: float) -> np.ndarray:
-    """Compare means, in units of 1 / (60 · 255), with the threshold or their median."""
-    counts = np.bincount(means.reshape(-1), minlength=1)
-    median = int(np.searchsorted(np.cumsum(counts), (means.size + 1) // 2))
-    inside: np.ndarray = means > min(foreground * 60 * 255, median)
-    return inside
+    kernels.renumber(flat, np.zeros(int(labels.max()) + 1, np.int32))
+    # Of seeds that became one supervoxel, the first gives it its name, whatever part of a volume this is.
+    named, which = np.unique(flat[first_voxels], return_index=True)
+    seeds = np.zeros(len(named) + 1, dtype=np.int64)
+    seeds[named] = first_voxels[which]
+    return SeededCut(labels, seeds)
 
 
 def _heights(inside: np.ndarray, size_nm: Triple, settings: SeededSettings) -> np.ndarray:
@@ -197,7 +292,17 @@ def gaussian(sigma: float) -> np.ndarray:
 
 
 def smallest_voxels(shape: Sequence[int], size_nm: Triple, settings: SeededSettings) -> int:
-    """How many voxels a supervoxel must have to stay; in one section, pixels."""
+    """How many voxels a supervoxel must have to stay; in one section, pixels.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Voxels along z, y, x.
+    size_nm : Triple
+        Voxel size along z, y, x.
+    settings : SeededSettings
+        How.
+    """
     used = [size for n, size in zip(shape, size_nm, strict=True) if n > 1]
     return round(float(np.prod([settings.smallest_nm / size for size in used])))
 

@@ -301,7 +301,15 @@ class AgglomerationState:
             raise
 
     def follow(self, changes: Changes, sign: int) -> np.ndarray:
-        """Let what is ranked follow changed sums (sign 1), or their undoing (-1); returns the items."""
+        """Let what is ranked follow changed sums (sign 1), or their undoing (-1); returns the items.
+
+        Parameters
+        ----------
+        changes : Changes
+            One per spec.
+        sign : int
+            1 for the operation, -1 for its undoing.
+        """
         ranked = self.ranking.ranked
         found = [ranked.follow(index, change.effect, sign) for index, change in enumerate(changes)]
         return np.concatenate(found)

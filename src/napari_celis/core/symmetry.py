@@ -9,7 +9,7 @@ from itertools import permutations, product
 import numpy as np
 
 SAME_SIZE = 1.1
-"""Axes whose voxel sizes differ by less than this factor may change places."""
+"""Axes whose voxel sizes differ by less than this factor may be exchanged."""
 
 
 @dataclass(frozen=True)
@@ -22,19 +22,19 @@ class Symmetry:
     """Which axes of the result are mirrored."""
 
     def apply(self, volume: np.ndarray) -> np.ndarray:
-        """Turn the last three axes; a contiguous copy."""
+        """Transform the last three axes; a contiguous copy."""
         first = volume.ndim - 3
         order = (*range(first), *(first + axis for axis in self.axes))
         return np.ascontiguousarray(np.flip(volume.transpose(order), self._mirrored(first)))
 
     def undo(self, volume: np.ndarray) -> np.ndarray:
-        """Turn the last three axes back; a view."""
+        """Transform the last three axes back; a view."""
         first = volume.ndim - 3
         order = (*range(first), *(first + axis for axis in np.argsort(self.axes).tolist()))
         return np.flip(volume, self._mirrored(first)).transpose(order)
 
     def undo_affinities(self, affinities: np.ndarray) -> np.ndarray:
-        """Turn affinities of a turned image back into those of the image.
+        """Transform affinities of a transformed image back to those of the image.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ def all_symmetries(
     Parameters
     ----------
     voxel_size_nm : sequence of float
-        Axes of nearly the same voxel size may change places.
+        Axes of nearly the same voxel size may be exchanged.
     exchange, mirror : bool
         Whether axes may be exchanged, and mirrored, at all.
     """
@@ -89,7 +89,17 @@ def all_symmetries(
 
 
 def choose_symmetries(voxel_size_nm: Sequence[float], n: int, rng: np.random.Generator) -> list[Symmetry]:
-    """Draw `n` different symmetries, or all there are; the identity is always among them."""
+    """Draw `n` different symmetries, or all there are; the identity is always among them.
+
+    Parameters
+    ----------
+    voxel_size_nm : sequence of float
+        Voxel size along z, y, x.
+    n : int
+        How many.
+    rng : Generator
+        Makes every random choice.
+    """
     first, *others = all_symmetries(voxel_size_nm)
     chosen = rng.permutation(len(others))[: n - 1]
     return [first, *(others[i] for i in chosen)]

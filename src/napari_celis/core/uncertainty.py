@@ -1,4 +1,4 @@
-"""Which decision to ask about next: the one nearest to the threshold that would move most voxels."""
+"""Order decisions by uncertainty: near the threshold, and many voxels at stake."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def uncertainty(distance: np.ndarray, voxels: np.ndarray) -> np.ndarray:
     distance : ndarray of float, shape (n,)
         How far each score lies from the threshold.
     voxels : ndarray of int, shape (n,)
-        Size of the smaller segment: what a wrong answer would put in the wrong place.
+        Size of the smaller segment: what a wrong answer would put into the wrong segment.
 
     Returns
     -------
@@ -43,10 +43,10 @@ def uncertainty_order(
     threshold: float,
     skipped: np.ndarray | None = None,
 ) -> np.ndarray:
-    """List the open actions, the most doubtful first; each contact of two segments once.
+    """List the open actions, the most uncertain first; each contact of two segments once.
 
     It is listed by its best action, of equals by the one with the largest area. Only the first `ORDERED` are
-    in order, because nobody looks at more; the others follow in that of the actions.
+    sorted, because nobody looks at more; the others follow in the order of the actions.
 
     Parameters
     ----------

@@ -11,6 +11,8 @@ import numpy as np
 from napari_celis.core.errors import LabelsError, ShapeMismatchError, VolumeError
 
 Triple = tuple[float, float, float]
+Box = tuple[slice, slice, slice]
+"""A part of a volume: beginning and end along z, y and x."""
 
 FEW_EQUAL, MANY_EQUAL = 0.3, 0.8
 """Shares of equal neighbours below which labels, and above which an image, are strange."""
@@ -90,7 +92,15 @@ def format_shape(shape: Iterable[int]) -> str:
 
 
 def require_three_axes(shape: Sequence[int], name: str) -> None:
-    """Refuse anything that is not z, y, x."""
+    """Refuse anything that is not z, y, x.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Voxels along z, y, x.
+    name : str
+        What messages call it.
+    """
     if len(shape) == 3:
         return
     came = f"shape {format_shape(shape)}" if len(shape) else "a single number"
@@ -106,7 +116,15 @@ def require_three_axes(shape: Sequence[int], name: str) -> None:
 
 
 def require_voxels(shape: Sequence[int], name: str) -> None:
-    """Refuse a volume with no voxel in it."""
+    """Refuse a volume with no voxel in it.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Voxels along z, y, x.
+    name : str
+        What messages call it.
+    """
     if count_voxels(shape) == 0:
         raise VolumeError(
             f"{name} is empty: its shape is {format_shape(shape)}. Check how it was cropped or exported."
@@ -114,7 +132,15 @@ def require_voxels(shape: Sequence[int], name: str) -> None:
 
 
 def require_numbers(dtype: np.dtype[Any], name: str) -> None:
-    """Refuse objects, text, dates, records and complex numbers."""
+    """Refuse objects, text, dates, records and complex numbers.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Type of one voxel.
+    name : str
+        What messages call it.
+    """
     if dtype.kind not in "buif":
         raise VolumeError(
             f"{name} holds values of type {dtype}, but a volume holds plain numbers. "
@@ -123,7 +149,15 @@ def require_numbers(dtype: np.dtype[Any], name: str) -> None:
 
 
 def require_label_type(dtype: np.dtype[Any], name: str) -> None:
-    """Refuse labels that are not whole numbers."""
+    """Refuse labels that are not whole numbers.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Type of one voxel.
+    name : str
+        What messages call it.
+    """
     require_numbers(dtype, name)
     if dtype.kind == "f":
         raise LabelsError(
@@ -167,14 +201,30 @@ def as_labels(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def as_image(array: np.ndarray, name: str) -> np.ndarray:
-    """Return `array` in native byte order, with booleans as 0 and 1."""
+    """Return `array` in native byte order, with booleans as 0 and 1.
+
+    Parameters
+    ----------
+    array : ndarray
+        The voxels.
+    name : str
+        What messages call it.
+    """
     require_numbers(array.dtype, name)
     wanted = np.dtype(np.uint8) if array.dtype.kind == "b" else array.dtype.newbyteorder("=")
     return array.astype(wanted, copy=False)
 
 
 def require_finite(array: np.ndarray, name: str) -> None:
-    """Refuse an image with NaN or infinite values."""
+    """Refuse an image with NaN or infinite values.
+
+    Parameters
+    ----------
+    array : ndarray
+        The voxels.
+    name : str
+        What messages call it.
+    """
     if array.dtype.kind != "f":
         return
     for part in _slabs(array):
@@ -187,7 +237,15 @@ def require_finite(array: np.ndarray, name: str) -> None:
 
 
 def require_foreground(labels: np.ndarray, name: str) -> None:
-    """Refuse labels where every voxel is background."""
+    """Refuse labels where every voxel is background.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Labels, (Z, Y, X).
+    name : str
+        What messages call it.
+    """
     if not any(part.any() for part in _slabs(labels)):
         raise LabelsError(
             f"{name} holds nothing but background: every label is 0. Check that this is the right dataset."

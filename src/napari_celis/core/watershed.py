@@ -1,4 +1,8 @@
-"""Oversegmentation: watershed on the affinity graph, then merging of small basins (Zlateski and Seung)."""
+"""Oversegmentation: watershed on the affinity graph, then merging of small basins (Zlateski and Seung).
+
+Written by hand: the watersheds of scipy and scikit-image flood voxels, not the edges of an affinity graph,
+and have neither the thresholds of the paper nor its merging of small basins.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +124,15 @@ def as_levels(affinities: np.ndarray) -> np.ndarray:
 
 
 def require_probabilities(affinities: np.ndarray, name: str) -> None:
-    """Refuse NaN and values outside [0, 1]; where there is no neighbour, anything goes."""
+    """Refuse NaN and values outside [0, 1]; where there is no neighbour, anything goes.
+
+    Parameters
+    ----------
+    affinities : ndarray
+        Shape (3, Z, Y, X).
+    name : str
+        What messages call it.
+    """
     for axis, channel in enumerate(affinities):
         used = np.moveaxis(channel, axis, 0)[1:]
         if used.size and not (used.min() >= 0 and used.max() <= 1):
@@ -162,6 +174,17 @@ def merge_small(levels: np.ndarray, labels: np.ndarray, lowest: int, limit: int)
 
     The paper sorts pairs of basins by their strongest face. Taking all faces in that order is the same: once
     two segments meet they are either merged, or both large, which they stay.
+
+    Parameters
+    ----------
+    levels : ndarray
+        Affinities as integers, (3, Z, Y, X).
+    labels : ndarray
+        Basins; changed.
+    lowest : int
+        Lowest affinity to merge across.
+    limit : int
+        Basins of fewer voxels are small.
     """
     flat_labels = labels.reshape(-1)
     n_basins = int(flat_labels.max())

@@ -1,4 +1,4 @@
-"""Zones of the paper: a region's centres in at most 64 parts, so that one word tells who is seen."""
+"""Zones of the paper: a region's centres in at most 64 parts; one word tells which see a supervoxel."""
 
 from __future__ import annotations
 
@@ -87,7 +87,15 @@ def cut_zones(table: RegionTable, settings: ZoneSettings | None = None) -> ZoneT
 
 
 def grid_zones(tiling: Tiling, max_zones: int) -> np.ndarray:
-    """Number the cells of a regular grid over each region's lattice of centres, uint8 (N,)."""
+    """Number the cells of a regular grid over each region's lattice of centres, uint8 (N,).
+
+    Parameters
+    ----------
+    tiling : Tiling
+        The regions and centres of a spec.
+    max_zones : int
+        How many zones a region may have.
+    """
     zones = np.empty(tiling.n_centres, dtype=np.uint8)
     stride = np.array(tiling.spec.stride_zyx)
     for region in range(tiling.n_regions):
@@ -100,7 +108,17 @@ def grid_zones(tiling: Tiling, max_zones: int) -> np.ndarray:
 
 
 def grid_cells(size: np.ndarray, stride: np.ndarray, max_zones: int) -> np.ndarray:
-    """Halve the longest cells while at most `max_zones` come out; returns cells per axis, int64 (3,)."""
+    """Halve the longest cells while at most `max_zones` come out; returns cells per axis, int64 (3,).
+
+    Parameters
+    ----------
+    size : ndarray
+        Centres along each axis.
+    stride : ndarray
+        Voxels between two centres.
+    max_zones : int
+        How many zones a region may have.
+    """
     cells = np.ones(3, dtype=np.int64)
     while True:
         extent = np.where(2 * cells <= size, size * stride / cells, 0)

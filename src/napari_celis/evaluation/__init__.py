@@ -1,1 +1,4 @@
-"""How good a segmentation is: metrics, the tables behind them, and the expert that follows the truth."""
+"""Metrics, contingency tables, and the expert that follows the truth.
+
+May import `core`.
+"""

@@ -1,4 +1,8 @@
-"""How many voxels each segment shares with each true object: the table every metric is read from."""
+"""How many voxels each segment shares with each true object: the table every metric is read from.
+
+Written by hand: one pass over both volumes in memory order, whatever their ids. Libraries sort all pairs of
+voxels first, or need ids that are dense.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a segmentation is from the truth, and which objects are to blame.
+"""How far a segmentation is from the truth, and which objects cause it.
 
 Split errors are H(segmentation | truth), merge errors H(truth | segmentation); see docs/metrics.md.
 """
@@ -109,7 +109,17 @@ def worst_splits(table: ContingencyTable, limit: int = 10, n_pieces: int = 5) ->
 
 
 def worst_merges(table: ContingencyTable, limit: int = 10, n_pieces: int = 5) -> list[Fault]:
-    """List the segments that add most to VI merge, worst first; parameters as in `worst_splits`."""
+    """List the segments that add most to VI merge, worst first; parameters as in `worst_splits`.
+
+    Parameters
+    ----------
+    table : ContingencyTable
+        From `contingency_table(segmentation, truth)`.
+    limit : int
+        Segments to list at most.
+    n_pieces : int
+        Pieces to name per segment at most.
+    """
     return _worst_rows(table, limit, n_pieces)
 
 

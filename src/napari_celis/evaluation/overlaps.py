@@ -40,7 +40,15 @@ class Overlaps:
         return Overlaps(start.astype(np.int64), keys % width, count)
 
     def changes(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Change of the variation of information in bits when rows a[i] and b[i] become one, float64 (n,)."""
+        """Change of the variation of information in bits when rows a[i] and b[i] become one, float64 (n,).
+
+        Parameters
+        ----------
+        a : ndarray
+            Rows.
+        b : ndarray
+            Rows, as many.
+        """
         cumulative = np.concatenate([[0.0], np.cumsum(self.count)])
         size = cumulative[self.row_start[1:]] - cumulative[self.row_start[:-1]]
         out = np.empty(len(a))
@@ -51,13 +59,21 @@ class Overlaps:
 
 
 def overlap(supervoxels: Supervoxels, truth: np.ndarray) -> Overlaps:
-    """Count the voxels that supervoxels share with true objects."""
+    """Count the voxels that supervoxels share with true objects.
+
+    Parameters
+    ----------
+    supervoxels : Supervoxels
+        Dense indices, (Z, Y, X).
+    truth : ndarray
+        True labels; 0 is unknown.
+    """
     table = contingency_table(supervoxels.dense, truth)
     is_real = table.segment_ids > 0
     if not is_real.any():
         raise LabelsError(
             "The truth labels no voxel that belongs to a supervoxel, so there is nothing to learn from. "
-            "Check that both volumes show the same place."
+            "Check that both volumes cover the same part of the sample."
         )
     entries = np.repeat(is_real, np.diff(table.row_starts))
     rows = table.segment_ids[table.segment_indices][entries].astype(np.int64)
@@ -66,7 +82,15 @@ def overlap(supervoxels: Supervoxels, truth: np.ndarray) -> Overlaps:
 
 
 def overlaps_of(table: ContingencyTable, n_supervoxels: int) -> Overlaps:
-    """Turn a table of dense supervoxel indices into the rows that `RunningOverlaps` starts from."""
+    """Turn a table of dense supervoxel indices into the rows that `RunningOverlaps` starts from.
+
+    Parameters
+    ----------
+    table : ContingencyTable
+        Of dense supervoxel indices and true labels.
+    n_supervoxels : int
+        How many supervoxels there are.
+    """
     rows = table.segment_ids[table.segment_indices].astype(np.int64)
     start = np.searchsorted(rows, np.arange(n_supervoxels + 2)).astype(np.int64)
     return Overlaps(start, table.truth_indices, table.counts.astype(np.float64))
@@ -84,13 +108,29 @@ class RunningOverlaps:
         self.size = [float(sum(row.values())) for row in self.rows]
 
     def change(self, u: int, v: int) -> float:
-        """Change of the variation of information in bits if two segments become one."""
+        """Change of the variation of information in bits if two segments become one.
+
+        Parameters
+        ----------
+        u : int
+            A segment.
+        v : int
+            Another one.
+        """
         few, many = sorted((self.rows[u], self.rows[v]), key=len)
         shared = sum(_gain(count, many[column]) for column, count in few.items() if column in many)
         return (_gain(self.size[u], self.size[v]) - 2.0 * shared) / self.n_voxels
 
     def join(self, u: int, v: int) -> None:
-        """Let segment `v` become part of `u`."""
+        """Let segment `v` become part of `u`.
+
+        Parameters
+        ----------
+        u : int
+            The segment that stays.
+        v : int
+            The segment that ends.
+        """
         for column, count in self.rows[v].items():
             self.rows[u][column] = self.rows[u].get(column, 0.0) + count
         self.size[u] += self.size[v]

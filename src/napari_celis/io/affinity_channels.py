@@ -107,7 +107,17 @@ class AffinityVolume:
 
 
 def require_channels(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
-    """Refuse what has too few channels, no voxels, or another type than affinities have."""
+    """Refuse what has too few channels, no voxels, or another type than affinities have.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Channels, then voxels along z, y, x.
+    dtype : dtype
+        Type of one voxel.
+    name : str
+        What messages call it.
+    """
     if len(shape) != 4 or shape[0] < 3:
         raise AffinitiesError(
             f"{name} has shape {format_shape(shape)}, but affinities have four axes: three or more channels, "

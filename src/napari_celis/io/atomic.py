@@ -1,4 +1,8 @@
-"""Files and folders that appear under their name only when they are complete."""
+"""Files and folders that appear under their name only when they are complete.
+
+By hand because libraries for atomic files replace single files: a Zarr volume is a folder, a crash in the
+middle of an exchange has to be repaired, and leftovers of killed programs have to be found.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,13 @@ def sibling(path: Path, suffix: str = "part") -> Path:
     """Name a hidden neighbour of `path`: on the same disk, so that a rename is one step.
 
     It says whose it is, so that the next writer can clear up behind a process that was killed.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    suffix : str
+        Tells what it is for.
     """
     owner = f"{HOST}-{os.getpid()}-{secrets.token_hex(4)}"
     return path.with_name(f".{path.name[:MAX_NAME]}.{owner}.{suffix}")

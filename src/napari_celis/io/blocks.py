@@ -64,7 +64,15 @@ def iterate_boxes(shape: Sequence[int], itemsize: int, chunks: Sequence[int] = (
 
 
 def stored_type(volume: Volume, kind: Kind) -> np.dtype[Any]:
-    """Say which type a volume is written with: labels unsigned, booleans as bytes, native byte order."""
+    """Say which type a volume is written with: labels unsigned, booleans as bytes, native byte order.
+
+    Parameters
+    ----------
+    volume : Volume
+        What is written.
+    kind : Kind
+        Whether it is an image or labels.
+    """
     if kind == "labels":
         require_label_type(volume.dtype, volume.name)
         return unsigned_type(volume.dtype)

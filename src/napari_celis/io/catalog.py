@@ -80,7 +80,15 @@ def choose_dataset(path: Path, dataset: str | None, found: Sequence[DatasetInfo]
 
 
 def require_dataset_unnamed(path: Path, dataset: str | None) -> None:
-    """Refuse a dataset name where the format holds one volume only."""
+    """Refuse a dataset name where the format holds one volume only.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    dataset : str or None
+        Which of its volumes; None where it holds only one.
+    """
     if dataset is not None:
         raise MissingDatasetError(
             f"{path} holds one volume without a name, so `:{dataset}` points nowhere. Leave it out."
@@ -88,7 +96,17 @@ def require_dataset_unnamed(path: Path, dataset: str | None) -> None:
 
 
 def require_level(path: Path, level: int | None, n_levels: int) -> int:
-    """Return the resolution level to read, 0 unless the user asks for another."""
+    """Return the resolution level to read, 0 unless the user asks for another.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    level : int or None
+        Resolution of a pyramid; None is the finest.
+    n_levels : int
+        How many there are.
+    """
     if level is None:
         return 0
     if not 0 <= level < n_levels:
@@ -100,12 +118,30 @@ def require_level(path: Path, level: int | None, n_levels: int) -> int:
 
 
 def display_name(path: Path, dataset: str | None = None) -> str:
-    """Name a volume the way the user would write it."""
+    """Name a volume the way the user would write it.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    dataset : str, optional
+        Which of its volumes; None where it holds only one.
+    """
     return f"{path}:{dataset}" if dataset else str(path)
 
 
 def make_volume(data: ArrayLike3D, geometry: Geometry, name: str) -> Volume:
-    """Build a volume; where the file says nothing, voxels measure 1 nm and lie at the origin."""
+    """Build a volume; where the file says nothing, voxels measure 1 nm and lie at the origin.
+
+    Parameters
+    ----------
+    data : ArrayLike3D
+        The voxels.
+    geometry : Geometry
+        Voxel size and offset, as far as the file says.
+    name : str
+        What messages call it.
+    """
     return Volume(
         data, geometry.voxel_size_nm or (1.0, 1.0, 1.0), geometry.offset_nm or (0.0, 0.0, 0.0), name=name
     )

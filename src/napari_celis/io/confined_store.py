@@ -48,7 +48,17 @@ class ConfinedStore(LocalStore):
         prototype: BufferPrototype | None = None,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        """Look at the file, then read it; newer versions of the library use this for small reads."""
+        """Look at the file, then read it; newer versions of the library use this for small reads.
+
+        Parameters
+        ----------
+        key : str
+            Name of the chunk.
+        prototype : BufferPrototype, optional
+            Kind of buffer to return.
+        byte_range : ByteRequest, optional
+            Part of the file; all of it by default.
+        """
         self._require_readable(key)
         return super().get_sync(key, prototype=prototype, byte_range=byte_range)
 

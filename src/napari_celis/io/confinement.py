@@ -63,6 +63,14 @@ def require_regular(path: Path) -> None:
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Tell whether a path stays below a folder, wherever symbolic links lead."""
+    """Tell whether a path stays below a folder, wherever symbolic links lead.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    root : Path
+        The folder.
+    """
     goes_to, home = os.path.realpath(path), os.path.realpath(root)
     return goes_to == home or goes_to.startswith(home.rstrip(os.sep) + os.sep)

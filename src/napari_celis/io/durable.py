@@ -41,9 +41,9 @@ def sync_folder(path: Path) -> None:
 def sync_tree(path: Path) -> None:
     """Wait until a folder and everything in it are on the disk."""
     files, folders = [], [path]
-    for place, names, found in os.walk(path):
-        folders += [Path(place, name) for name in names]
-        files += [Path(place, name) for name in found]
+    for parent, names, found in os.walk(path):
+        folders += [Path(parent, name) for name in names]
+        files += [Path(parent, name) for name in found]
     if len(files) >= MANY_FILES and _sync_disk_of(path):
         return
     for file in files:

@@ -33,7 +33,15 @@ def transforms_of(bodies: str) -> str:
 
 
 def has_bodies(file: h5py.File, dataset: str) -> bool:
-    """Tell whether `dataset` means the bodies of a FlyEM file, and is not a dataset itself."""
+    """Tell whether `dataset` means the bodies of a FlyEM file, and is not a dataset itself.
+
+    Parameters
+    ----------
+    file : h5py.File
+        An open HDF5 file.
+    dataset : str
+        What the user named.
+    """
     if dataset.rpartition("/")[2] != BODIES or dataset in file:
         return False
     stack, table = find_node(file, stack_of(dataset)), find_node(file, transforms_of(dataset))

@@ -1,4 +1,4 @@
-"""Voxel size and offset as files hold them: numbers to distrust until they have been looked at."""
+"""Check voxel size and offset as files state them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ class Geometry:
 
     @classmethod
     def from_json(cls, fields: Any, name: str) -> Geometry:
-        """Read the two keys, if they are there."""
+        """Read the two keys, if they are there.
+
+        Parameters
+        ----------
+        fields : any
+            What the file holds.
+        name : str
+            What messages call it.
+        """
         if not isinstance(fields, dict):
             return cls()
         return cls(
@@ -64,12 +72,32 @@ def voxel_size_from(values: Any, name: str, source: str) -> Triple | None:
 
 
 def offset_from(values: Any, name: str, source: str) -> Triple | None:
-    """Check a stored position; see `voxel_size_from`."""
+    """Check a stored position; see `voxel_size_from`.
+
+    Parameters
+    ----------
+    values : any
+        What the file says.
+    name : str
+        What messages call it.
+    source : str
+        Where in the file it stands.
+    """
     return _finite_triple(values, name, source)
 
 
 def require_geometry(voxel_size_nm: Iterable[float], offset_nm: Iterable[float], name: str) -> None:
-    """Refuse to write a voxel size or an offset that no reader could use."""
+    """Refuse to write a voxel size or an offset that no reader could use.
+
+    Parameters
+    ----------
+    voxel_size_nm : sequence of float
+        Voxel size along z, y, x.
+    offset_nm : sequence of float
+        Position of the first voxel.
+    name : str
+        What messages call it.
+    """
     size, offset = as_triple(voxel_size_nm), as_triple(offset_nm)
     if not all(math.isfinite(value) for value in size + offset) or min(size) <= 0:
         raise VolumeError(

@@ -94,7 +94,15 @@ class PatientFile(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move, without asking the disk."""
+        """Move, without asking the disk.
+
+        Parameters
+        ----------
+        offset : int
+            Bytes.
+        whence : int
+            From where, as in `io`.
+        """
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._end}[whence]
         self._position = start + offset
         return self._position

@@ -24,7 +24,7 @@ Box = tuple[slice, slice, slice]
 LARGE_CHUNK_BYTES = 256 * 2**20
 """Chunks below this size may be larger than their volume."""
 MAX_CHUNKS = 1_000_000
-"""Most chunks that one read may touch; beyond it lies a damaged header, or a file nobody can use."""
+"""Most chunks that one read may touch; more means a damaged header, or a file that is of no use."""
 
 
 def require_chunks(chunks: Sequence[int], shape: Sequence[int], itemsize: int, name: str) -> None:

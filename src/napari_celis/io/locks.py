@@ -39,7 +39,7 @@ def locked(path: Path, *, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed before it is released: whoever waits for it sees that it is gone, and begins anew.
+        # Removed before it is released: a program that waits for it sees that it is gone, and starts again.
         if os.name == "posix":
             with suppress(OSError):
                 lock.unlink()

@@ -1,4 +1,8 @@
-"""Surfaces of segments, and the files that hold them."""
+"""Surfaces of segments, and the files that hold them.
+
+zmesh makes the triangles. The writers are by hand because zmesh writes one object per file, and a selection
+of segments belongs into one OBJ file, each under its name.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ import numpy as np
 from napari_celis.core.errors import VolumeError
 from napari_celis.core.volume import Triple
 from napari_celis.io.atomic import atomic_file
+
+Box = tuple[slice, slice, slice]
 
 MAX_VOXELS = 1_000_000
 """Larger boxes are meshed at a coarser level, so that nobody waits."""
@@ -31,7 +37,7 @@ class Mesh:
 def segment_mesh(
     dense: np.ndarray,
     members: np.ndarray,
-    box: tuple[slice, slice, slice],
+    box: Box | None = None,
     *,
     voxel_size: Triple = (1.0, 1.0, 1.0),
     offset: Triple = (0.0, 0.0, 0.0),
@@ -45,8 +51,8 @@ def segment_mesh(
         Supervoxels.
     members : ndarray of int
         The supervoxels of the segment.
-    box : tuple of slice
-        Bounding box of the segment; see `core.places.Places.box_of`.
+    box : tuple of slice, optional
+        Bounding box of the segment, where it is known; otherwise the whole volume is searched for it.
     voxel_size, offset : tuple of float
         In nanometres for files; left out, positions are in voxels.
     max_voxels : int
@@ -57,12 +63,11 @@ def segment_mesh(
     mesh : Mesh
         Closed, also where the segment leaves the volume.
     """
-    block = dense[box]
-    is_member = np.zeros(int(block.max(initial=0)) + 1, dtype=bool)
-    is_member[members] = True
-    is_inside = is_member[block]
+    if box is None:
+        box = _box_of(member_mask(dense, members, np.s_[:, :, :]))
+    is_inside = member_mask(dense, members, box)
     step = _coarsening(is_inside.shape, max_voxels)
-    vertices, faces = _triangles(_pool(is_inside, step))
+    vertices, faces = _triangles(pooled(is_inside, step))
     first = np.array([part.start for part in box], dtype=np.float64)
     # The middle of a coarse voxel lies between the middles of the fine ones that it stands for.
     voxels = vertices * step + 0.5 * (step - 1) + first
@@ -90,21 +95,61 @@ def write_meshes(path: Path, meshes: Mapping[str, Mesh]) -> Path:
     return path
 
 
+def member_mask(dense: np.ndarray, members: np.ndarray, box: Box) -> np.ndarray:
+    """Tell which voxels of a box belong to a segment.
+
+    Parameters
+    ----------
+    dense : ndarray of int32, shape (Z, Y, X)
+        Supervoxels.
+    members : ndarray of int
+        The supervoxels of the segment.
+    box : tuple of slice
+        Where to look.
+
+    Returns
+    -------
+    mask : ndarray of bool
+    """
+    block = dense[box]
+    is_member = np.zeros(max(int(block.max(initial=0)), int(np.max(members, initial=0))) + 1, dtype=bool)
+    is_member[members] = True
+    mask: np.ndarray = is_member[block]
+    return mask
+
+
+def pooled(mask: np.ndarray, step: int) -> np.ndarray:
+    """Coarsen a mask: a voxel is inside if any of its own is, so that thin processes stay whole.
+
+    Parameters
+    ----------
+    mask : ndarray of bool, shape (Z, Y, X)
+        A segment.
+    step : int
+        Voxels along each axis that become one.
+    """
+    if step == 1:
+        return mask
+    padded = np.pad(mask, [(0, -size % step) for size in mask.shape])
+    z, y, x = (size // step for size in padded.shape)
+    return np.asarray(padded.reshape(z, step, y, step, x, step).any(axis=(1, 3, 5)))
+
+
+def _box_of(mask: np.ndarray) -> Box:
+    """Find the bounding box of a mask; the first voxel if there is nothing in it."""
+    sides = []
+    for axis in range(3):
+        inside = np.flatnonzero(mask.any(axis=tuple({0, 1, 2} - {axis})))
+        sides.append(slice(int(inside[0]), int(inside[-1]) + 1) if len(inside) else slice(0, 1))
+    return sides[0], sides[1], sides[2]
+
+
 def _coarsening(shape: tuple[int, ...], max_voxels: int) -> int:
     """Return the smallest step at which a box has no more than `max_voxels`."""
     step = 1
     while np.prod([-(-size // step) for size in shape]) > max_voxels:
         step += 1
     return step
-
-
-def _pool(mask: np.ndarray, step: int) -> np.ndarray:
-    """Coarsen a mask: a voxel is inside if any of its own is, so that thin processes stay whole."""
-    if step == 1:
-        return mask
-    padded = np.pad(mask, [(0, -size % step) for size in mask.shape])
-    z, y, x = (size // step for size in padded.shape)
-    return np.asarray(padded.reshape(z, step, y, step, x, step).any(axis=(1, 3, 5)))
 
 
 def _triangles(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

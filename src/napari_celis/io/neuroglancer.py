@@ -78,8 +78,8 @@ def neuroglancer_state(
     first = volumes[0].volume
     # Precomputed volumes begin at whole voxels, and neuroglancer counts from their corner.
     position = [
-        round(offset / length) + 0.5 + place
-        for offset, length, place in zip(
+        round(offset / length) + 0.5 + voxel
+        for offset, length, voxel in zip(
             first.offset_nm, first.voxel_size_nm, _voxel_at(first, position_nm), strict=True
         )
     ]
@@ -179,12 +179,12 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def _voxel_at(volume: Volume, position_nm: Sequence[float] | None) -> list[float]:
-    """Find the place of a position inside a volume, in voxels from the first; its middle for None."""
+    """Convert a position to voxels of a volume, inside it; its middle for None."""
     if position_nm is None:
         return [(size - 1) / 2 for size in volume.shape]
     return [
-        min(max((place - offset) / length, 0.0), size - 1.0)
-        for place, offset, length, size in zip(
+        min(max((position - offset) / length, 0.0), size - 1.0)
+        for position, offset, length, size in zip(
             position_nm, volume.offset_nm, volume.voxel_size_nm, volume.shape, strict=True
         )
     ]

@@ -1,4 +1,9 @@
-"""OME-Zarr metadata: the levels of a pyramid, their axes, scales and translations."""
+"""OME-Zarr metadata: the levels of a pyramid, their axes, scales and translations.
+
+Read by hand: ome-zarr-models refuses files of versions 0.1 to 0.3, and of 0.4 those whose axes have no type
+or whose translation stands before the scale. All of them are in use and say clearly what they mean, so a
+tolerant layer around the library would read everything itself. What we write is checked with it in the tests.
+"""
 
 from __future__ import annotations
 

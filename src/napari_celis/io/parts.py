@@ -43,7 +43,7 @@ def relabelled(dense: np.ndarray, table: np.ndarray, like: Volume, name: str) ->
 
 
 def cropped(volume: Volume, ranges: Sequence[Range]) -> Volume:
-    """Cut a box out of a volume; it keeps its place in space.
+    """Cut a box out of a volume; it keeps its position in space.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def cropped(volume: Volume, ranges: Sequence[Range]) -> Volume:
             )
     starts = [low for low, _ in ranges]
     offset = as_triple(
-        place + low * size
-        for place, low, size in zip(volume.offset_nm, starts, volume.voxel_size_nm, strict=True)
+        first + low * size
+        for first, low, size in zip(volume.offset_nm, starts, volume.voxel_size_nm, strict=True)
     )
     data = LazyArray(
         lambda box: volume.data[_shifted(box, starts)],
@@ -73,7 +73,15 @@ def cropped(volume: Volume, ranges: Sequence[Range]) -> Volume:
 
 
 def level_sizes(shape: tuple[int, int, int], voxel_size_nm: Triple) -> list[Triple]:
-    """List the voxel sizes of the levels that a volume can be written at, the finest first."""
+    """List the voxel sizes of the levels that a volume can be written at, the finest first.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Voxels along z, y, x.
+    voxel_size_nm : Triple
+        Voxel size along z, y, x.
+    """
     sizes = [voxel_size_nm]
     while (factors := choose_factors(shape, voxel_size_nm)) is not None:
         shape = coarser_shape(shape, factors)
@@ -83,7 +91,17 @@ def level_sizes(shape: tuple[int, int, int], voxel_size_nm: Triple) -> list[Trip
 
 
 def at_level(volume: Volume, level: int, kind: Kind) -> Volume:
-    """Halve a volume `level` times, the way a pyramid does: images by the mean, labels by the majority."""
+    """Halve a volume `level` times, the way a pyramid does: images by the mean, labels by the majority.
+
+    Parameters
+    ----------
+    volume : Volume
+        What to halve.
+    level : int
+        How often.
+    kind : Kind
+        Whether it is an image or labels.
+    """
     for done in range(level):
         factors = choose_factors(volume.shape, volume.voxel_size_nm)
         if factors is None:

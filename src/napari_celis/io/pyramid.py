@@ -38,13 +38,31 @@ def choose_factors(shape: tuple[int, ...], voxel_size_nm: Triple) -> Factors | N
 
 
 def coarser_shape(shape: tuple[int, ...], factors: Factors) -> tuple[int, int, int]:
-    """Round up, so that the border keeps its voxels."""
+    """Round up, so that the border keeps its voxels.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Voxels along z, y, x.
+    factors : Factors
+        How many voxels become one, along each axis.
+    """
     z, y, x = (-(-n // factor) for n, factor in zip(shape, factors, strict=True))
     return z, y, x
 
 
 def coarser_geometry(voxel_size_nm: Triple, offset_nm: Triple, factors: Factors) -> tuple[Triple, Triple]:
-    """Give size and centre of the first coarse voxel, which lies between the voxels it stands for."""
+    """Give size and centre of the first coarse voxel, which lies between the voxels it stands for.
+
+    Parameters
+    ----------
+    voxel_size_nm : Triple
+        Voxel size along z, y, x.
+    offset_nm : Triple
+        Position of the first voxel.
+    factors : Factors
+        How many voxels become one, along each axis.
+    """
     size = as_triple(length * factor for length, factor in zip(voxel_size_nm, factors, strict=True))
     offset = as_triple(
         start + length * (factor - 1) / 2
@@ -54,7 +72,15 @@ def coarser_geometry(voxel_size_nm: Triple, offset_nm: Triple, factors: Factors)
 
 
 def shrink_image(image: np.ndarray, factors: Factors) -> np.ndarray:
-    """Average groups of voxels; integers are rounded."""
+    """Average groups of voxels; integers are rounded.
+
+    Parameters
+    ----------
+    image : ndarray
+        Grey values.
+    factors : Factors
+        How many voxels become one, along each axis.
+    """
     views = _views(image, factors)
     total = np.zeros(views[0].shape, np.float64)
     for view in views:
@@ -64,7 +90,15 @@ def shrink_image(image: np.ndarray, factors: Factors) -> np.ndarray:
 
 
 def shrink_labels(labels: np.ndarray, factors: Factors) -> np.ndarray:
-    """Keep the most frequent id of each group of voxels, the first one in case of a tie."""
+    """Keep the most frequent id of each group of voxels, the first one in case of a tie.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Labels, (Z, Y, X).
+    factors : Factors
+        How many voxels become one, along each axis.
+    """
     views = _views(labels, factors)
     best, best_votes = views[0].copy(), np.zeros(views[0].shape, np.uint8)
     for candidate in views:

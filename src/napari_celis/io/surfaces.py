@@ -1,4 +1,7 @@
-"""Fine and smooth surfaces of segments for the 3-D view, made in small pieces so that the window answers."""
+"""Fine and smooth surfaces of segments for the 3-D view.
+
+zmesh makes the triangles, here piece by piece: it holds the interpreter lock, and the window has to answer.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from itertools import product
 import numpy as np
 from scipy import sparse
 
-from napari_celis.io.meshes import Mesh
+from napari_celis.io.meshes import Box, Mesh, member_mask, pooled
 
 MAX_VOXELS = 16_000_000
 """Larger boxes are meshed at a coarser level."""
@@ -19,7 +22,7 @@ ROUNDS, SHRINK, GROW = 6, 0.5, -0.53
 """Smoothing after Taubin: a step towards the neighbours, then one back, so that nothing shrinks."""
 
 
-def smooth_surface(dense: np.ndarray, members: np.ndarray, box: tuple[slice, slice, slice]) -> Mesh:
+def smooth_surface(dense: np.ndarray, members: np.ndarray, box: Box) -> Mesh:
     """Make the surface of a segment, as fine as can be drawn quickly.
 
     Parameters
@@ -29,23 +32,21 @@ def smooth_surface(dense: np.ndarray, members: np.ndarray, box: tuple[slice, sli
     members : ndarray of int
         The supervoxels of the segment.
     box : tuple of slice
-        Bounding box of the segment; see `core.places.Places.box_of`.
+        Bounding box of the segment.
 
     Returns
     -------
     mesh : Mesh
         Closed, also where the segment leaves the volume, and inside it; positions are in voxels.
     """
-    is_member = np.zeros(int(dense[box].max(initial=0)) + 1, dtype=bool)
-    is_member[members] = True
-    mask = is_member[dense[box]]
+    mask = member_mask(dense, members, box)
     step = 1
     while mask.size / step**3 > MAX_VOXELS:
         step += 1
-    vertices, faces = _triangles(_pooled(mask, step))
+    vertices, faces = _triangles(np.pad(pooled(mask, step), 1))
     while len(faces) > MAX_FACES:
         step += 1
-        vertices, faces = _triangles(_pooled(mask, step))
+        vertices, faces = _triangles(np.pad(pooled(mask, step), 1))
     first = np.array([part.start for part in box], dtype=np.float32)
     # The middle of a coarse voxel lies between the middles of the fine ones that it stands for.
     voxels = _smoothed(vertices, faces) * step + 0.5 * (step - 1) + first
@@ -53,16 +54,8 @@ def smooth_surface(dense: np.ndarray, members: np.ndarray, box: tuple[slice, sli
     return Mesh(np.clip(voxels, 0, np.array(dense.shape) - 1).astype(np.float32), faces)
 
 
-def _pooled(mask: np.ndarray, step: int) -> np.ndarray:
-    """Coarsen a mask and give it a rim of nothing; a thin process stays whole, for one voxel is enough."""
-    padded = np.pad(mask, [(0, -size % step) for size in mask.shape]) if step > 1 else mask
-    z, y, x = (size // step for size in padded.shape)
-    coarse = padded.reshape(z, step, y, step, x, step).any(axis=(1, 3, 5)) if step > 1 else padded
-    return np.pad(coarse, 1)
-
-
 def _triangles(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Run marching cubes piece by piece and weld the pieces; positions are those without the rim."""
+    """Run marching cubes on a mask with an empty rim and weld the pieces; positions are without the rim."""
     import zmesh
 
     mesher = zmesh.Mesher((1, 1, 1))
@@ -80,9 +73,9 @@ def _triangles(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         triangles.append(surface.faces.astype(np.int64) + n_before)
         n_before += len(surface.vertices)
     wide = 2 * np.array(mask.shape) + 1
-    keys, place = np.unique(np.ravel_multi_index(np.concatenate(corners).T, wide), return_inverse=True)
+    keys, corner = np.unique(np.ravel_multi_index(np.concatenate(corners).T, wide), return_inverse=True)
     vertices = np.stack(np.unravel_index(keys, wide), axis=1).astype(np.float32) / 2 - 1
-    return vertices, place[np.concatenate(triangles)].astype(np.int32)
+    return vertices, corner[np.concatenate(triangles)].astype(np.int32)
 
 
 def _smoothed(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

@@ -51,7 +51,15 @@ def open_store(spec: dict[str, Any], path: Path, *, write: bool = False) -> Any:
 
 
 def write_part(part: Any, voxels: np.ndarray) -> None:
-    """Write voxels to a part of a store; what the system says comes as an `OSError`."""
+    """Write voxels to a part of a store; what the system says comes as an `OSError`.
+
+    Parameters
+    ----------
+    part : any
+        Part of a store.
+    voxels : ndarray
+        As many as it holds.
+    """
     try:
         part.write(voxels).result()
     except ValueError as error:
@@ -82,7 +90,7 @@ def lazy_zyx(
     root : Path
         The folder of the volume, which no link may lead out of.
     file_of : callable
-        Names the file of a chunk by its place on the grid of chunks, x, y, z.
+        Names the file of a chunk by its index in the grid of chunks, x, y, z.
     """
     turned = store.T
     origin = turned.domain.origin

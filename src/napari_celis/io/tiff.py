@@ -1,4 +1,8 @@
-"""TIFF stacks: ImageJ, OME, BigTIFF and plain multi-page files, read page by page or mapped from disk."""
+"""TIFF stacks: ImageJ, OME, BigTIFF and plain multi-page files, read page by page or mapped from disk.
+
+tifffile decodes the pages. What decides whether a file is opened at all (`tiff_chain`, `tiff_pages`,
+`ome_tiff`) is by hand: tifffile trusts the sizes, offsets and names that a damaged or hostile file states.
+"""
 
 from __future__ import annotations
 

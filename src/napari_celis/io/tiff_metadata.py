@@ -50,7 +50,15 @@ def read_geometry(tif: Any, name: str) -> Geometry:
 
 
 def imagej_geometry(tif: Any, name: str) -> Geometry:
-    """Find our own line among ImageJ's notes on the image."""
+    """Find our own line among ImageJ's notes on the image.
+
+    Parameters
+    ----------
+    tif : any
+        The open file.
+    name : str
+        What messages call it.
+    """
     notes = (tif.imagej_metadata or {}).get("Info", "")
     for line in str(notes).splitlines():
         if line.startswith('{"voxel_size_nm"'):

@@ -42,7 +42,15 @@ def page_type(page: Any, name: str) -> tuple[tuple[int, int], np.dtype[Any]]:
 
 
 def read_page(page: Any, name: str) -> np.ndarray:
-    """Decode a page that page_type accepts, if it fits into memory together with its largest tile."""
+    """Decode a page that page_type accepts, if it fits into memory together with its largest tile.
+
+    Parameters
+    ----------
+    page : any
+        The page.
+    name : str
+        What messages call it.
+    """
     shape, dtype = page_type(page, name)
     require_chunks(page.chunks, shape, dtype.itemsize, name)
     require_memory((count_voxels(shape) + count_voxels(page.chunks)) * dtype.itemsize, name)

@@ -1,4 +1,7 @@
-"""Lengths in nanometres, whatever the file calls its unit."""
+"""Lengths in nanometres, whatever the file calls its unit.
+
+A table by hand: to load pint takes about a second, which every command would wait for.
+"""
 
 from __future__ import annotations
 

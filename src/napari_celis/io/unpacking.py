@@ -1,4 +1,7 @@
-"""Unpack compressed bytes up to a size: a few of them can stand for terabytes."""
+"""Unpack compressed bytes up to a size: a few of them can stand for terabytes.
+
+Every `unpack_…(packed, limit)` returns the content, or raises if it has more than `limit` bytes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,15 @@ class _Stream:
 
 
 def require_size(n_bytes: int, limit: int) -> None:
-    """Refuse a chunk that unpacks to more than it may hold."""
+    """Refuse a chunk that unpacks to more than it may hold.
+
+    Parameters
+    ----------
+    n_bytes : int
+        What it unpacks to.
+    limit : int
+        What it may hold.
+    """
     if n_bytes > limit:
         raise ValueError(
             f"a chunk unpacks to {format_gb(n_bytes)} or more, but holds {format_gb(limit)} at most"
@@ -83,7 +94,15 @@ def unpack_zstd(packed: bytes, limit: int) -> bytes:
 
 
 def require_lz4(packed: bytes, limit: int) -> None:
-    """Check the size that an LZ4 chunk states before its content."""
+    """Check the size that an LZ4 chunk states before its content.
+
+    Parameters
+    ----------
+    packed : bytes
+        The bytes of a chunk.
+    limit : int
+        Bytes that it may unpack to.
+    """
     if len(packed) < 4:
         raise ValueError(f"an LZ4 chunk has {len(packed)} bytes, fewer than its header")
     require_size(struct.unpack_from("<I", packed)[0], limit)

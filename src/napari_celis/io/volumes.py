@@ -40,7 +40,12 @@ __all__ = [
 
 
 class _Functions(NamedTuple):
-    """Where a format lives; modules are imported when they are needed, because some take a second."""
+    """Where a format lives; modules are imported when they are needed, because some take a second.
+
+    Each has `open_volume(path, dataset, level)`, which returns a lazy Volume; `list_datasets(path)`; and, if
+    it can be written, `write_volume(volume, path, dataset, kind, progress)`. `dataset` is None where the user
+    named none, `level` is None or a resolution of a pyramid, `progress` is told the voxels done, and in all.
+    """
 
     module: str
     open_volume: str = "open_volume"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -69,7 +69,7 @@ def read_node(folder: Path) -> Node | None:
             if fields["node_type"] not in ("array", "group"):
                 raise ValueError(f"zarr.json says the node is of type {fields['node_type']!r}")
             if fields["node_type"] == "array":
-                _require_safe_codecs(_named_codecs(fields.get("codecs")), folder)
+                require_safe_codecs(fields, 3, str(folder))
             return _node(folder, 3, fields, fields["node_type"] == "array", fields.get("attributes"))
         for name in (".zarray", ".zgroup"):
             if (folder / name).is_file():
@@ -77,8 +77,7 @@ def read_node(folder: Path) -> Node | None:
                 stored = read_json(attributes) if attributes.is_file() else {}
                 fields = read_json(folder / name)
                 if name == ".zarray":
-                    codecs = [fields.get("compressor"), *(fields.get("filters") or ())]
-                    _require_safe_codecs((codec for codec in codecs if codec is not None), folder)
+                    require_safe_codecs(fields, 2, str(folder))
                 return _node(folder, 2, fields, name == ".zarray", stored)
     return None
 
@@ -169,17 +168,32 @@ def _named_codecs(codecs: Any) -> Iterator[dict[str, Any]]:
             yield from _named_codecs(settings.get(inside))
 
 
-def _require_safe_codecs(codecs: Iterable[dict[str, Any]], folder: Path) -> None:
-    """Refuse codecs that unpickle or have no bounds, before anything opens the array."""
+def require_safe_codecs(fields: dict[str, Any], zarr_format: Literal[2, 3], name: str) -> None:
+    """Refuse codecs that unpickle or have no bounds, before anything opens the array.
+
+    Parameters
+    ----------
+    fields : dict
+        Metadata of the array.
+    zarr_format : {2, 3}
+        Their version.
+    name : str
+        What messages call it.
+    """
+    if zarr_format == 3:
+        codecs = list(_named_codecs(fields.get("codecs")))
+    else:
+        stored = [fields.get("compressor"), *(fields.get("filters") or ())]
+        codecs = [codec for codec in stored if codec is not None]
     for codec in codecs:
-        name = str(codec.get("id"))
-        is_known = name in SAFE_CODECS_3 or name.removeprefix(PREFIX) in SAFE_CODECS
-        is_raw = codec.get("format") == RAW_LZMA and name.removeprefix(PREFIX) == "lzma"
+        codec_name = str(codec.get("id"))
+        is_known = codec_name in SAFE_CODECS_3 or codec_name.removeprefix(PREFIX) in SAFE_CODECS
+        is_raw = codec.get("format") == RAW_LZMA and codec_name.removeprefix(PREFIX) == "lzma"
         if not is_known or is_raw:
             raise VolumeError(
-                f"{folder} is stored with the codec `{name}`, which does not hold plain numbers "
+                f"{name} is stored with the codec `{codec_name}`, which does not hold plain numbers "
                 "and could run code, or take any memory. Save it again as integers or floats."
             )
         for setting in TYPE_SETTINGS:
             if codec.get(setting) is not None:
-                require_numbers(np.dtype(codec[setting]), str(folder))
+                require_numbers(np.dtype(codec[setting]), name)

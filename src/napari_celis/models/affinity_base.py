@@ -109,7 +109,15 @@ class AffinityNet(nn.Module):
 
     @abstractmethod
     def features(self, image: torch.Tensor, core: tuple[slice, slice, slice] | None = None) -> torch.Tensor:
-        """Compute the penultimate layer (N, F, Z, Y, X), or only the part `core` of it."""
+        """Compute the penultimate layer (N, F, Z, Y, X), or only the part `core` of it.
+
+        Parameters
+        ----------
+        image : torch.Tensor
+            (N, 1, Z, Y, X).
+        core : tuple of slice, optional
+            The part whose features are wanted; all by default.
+        """
 
     @abstractmethod
     def logits(self, features: torch.Tensor) -> torch.Tensor:

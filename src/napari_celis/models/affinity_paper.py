@@ -26,9 +26,9 @@ class PaperNet(AffinityNet):
 
     A patch has 27 rows before the first pooling and 14 after it: the last window holds one row where the
     others hold two. When the patch slides over a volume, that row has a second one below it, so pooling the
-    volume once cannot give the patch's last row. But whether a window is clipped depends only on its place in
-    the patch, never on the place of the patch. So the dense form keeps two maps per axis, *full* and
-    *clipped* windows, and each weight of the next layer reads the one that its place in the patch asks for:
+    volume once cannot give the patch's last row. But whether a window is clipped depends only on its position
+    in the patch, never on the position of the patch. So the dense form keeps two maps per axis, *full* and
+    *clipped* windows, and each weight of the next layer reads the one for its position in the patch:
     only the last tap of an axis can meet a clipped window. With two axes that makes four maps per layer.
     """
 

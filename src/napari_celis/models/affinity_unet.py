@@ -49,6 +49,13 @@ def to_cells(values: torch.Tensor, factor: IntTriple) -> torch.Tensor:
     """Cut a map into cells of `factor` voxels and make the voxels of a cell its channels, the last axis.
 
     Maps have their channels last here, (N, Z, Y, X, C): then every cell is one stretch of memory.
+
+    Parameters
+    ----------
+    values : torch.Tensor
+        (N, C, Z, Y, X).
+    factor : IntTriple
+        Voxels per cell along each axis.
     """
     n, z, y, x, channels = values.shape
     a, b, c = factor
@@ -57,7 +64,15 @@ def to_cells(values: torch.Tensor, factor: IntTriple) -> torch.Tensor:
 
 
 def from_cells(cells: torch.Tensor, factor: IntTriple) -> torch.Tensor:
-    """Undo `to_cells`."""
+    """Undo `to_cells`.
+
+    Parameters
+    ----------
+    cells : torch.Tensor
+        From `to_cells`.
+    factor : IntTriple
+        Voxels per cell along each axis.
+    """
     n, z, y, x, channels = cells.shape
     a, b, c = factor
     voxels = cells.reshape(n, z, y, x, a, b, c, channels // (a * b * c)).permute(0, 1, 4, 2, 5, 3, 6, 7)

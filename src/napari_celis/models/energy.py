@@ -25,7 +25,17 @@ class EnergySettings:
 
 
 def preset_settings(preset: Preset, n_bits: int, n_features: int) -> EnergySettings:
-    """Return the sizes of a preset: `paper` as published, `fast` for a computer without a GPU."""
+    """Return the sizes of a preset: `paper` as published, `fast` for a computer without a GPU.
+
+    Parameters
+    ----------
+    preset : Preset
+        Its name.
+    n_bits : int
+        Bits of a descriptor.
+    n_features : int
+        Image features of a centre.
+    """
     if preset == "paper":
         return EnergySettings(n_bits, n_features, hidden=2048, has_evidence=False)
     return EnergySettings(n_bits, n_features)

@@ -63,7 +63,17 @@ class NetworkEnergy:
                 return self.dense(spec_index, centres, bits)
 
     def dense(self, spec_index: int, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
-        """Evaluate the plain network, row by row."""
+        """Evaluate the plain network, row by row.
+
+        Parameters
+        ----------
+        spec_index : int
+            Number of the descriptor spec.
+        centres : ndarray
+            Numbers of centres.
+        bits : ndarray
+            Packed descriptors, uint64 (n, words).
+        """
         network, features = self.networks[spec_index], self.features[spec_index]
         energies = []
         for begin in range(0, len(centres), DENSE_ROWS):

@@ -66,7 +66,17 @@ def centre_features(
 
 
 def pair_evidence(interior: np.ndarray, centres: np.ndarray, spec: DescriptorSpec) -> np.ndarray:
-    """Find the lowest interior probability between the ends of every pair, uint8 (N, K)."""
+    """Find the lowest interior probability between the ends of every pair, uint8 (N, K).
+
+    Parameters
+    ----------
+    interior : ndarray
+        Probability to be inside a cell, (Z, Y, X).
+    centres : ndarray
+        Positions, (N, 3).
+    spec : DescriptorSpec
+        The descriptor spec.
+    """
     steps = np.array([interior.shape[1] * interior.shape[2], interior.shape[2], 1], dtype=np.int64)
     start, offsets = [0], []
     for first, second in spec.pairs.astype(np.int64):
@@ -81,7 +91,13 @@ def pair_evidence(interior: np.ndarray, centres: np.ndarray, spec: DescriptorSpe
 
 
 def line(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """List the voxels on the straight line between two offsets, ends included, int64 (n, 3)."""
+    """List the voxels on the straight line between two offsets, ends included, int64 (n, 3).
+
+    Parameters
+    ----------
+    first, second : ndarray
+        Offset z, y, x.
+    """
     n = int(np.abs(second - first).max()) + 1
     share = np.linspace(0.0, 1.0, n)[:, None]
     voxels: np.ndarray = np.floor(first + share * (second - first) + 0.5).astype(np.int64)
@@ -108,7 +124,15 @@ def interior_probability(affinities: np.ndarray) -> np.ndarray:
 
 
 def grid_offsets(spec: DescriptorSpec, grid: int) -> np.ndarray:
-    """Spread `grid` points per axis evenly over the box of a spec, int64 (n, 3); fewer where it is thin."""
+    """Spread `grid` points per axis evenly over the box of a spec, int64 (n, 3); fewer where it is thin.
+
+    Parameters
+    ----------
+    spec : DescriptorSpec
+        The descriptor spec.
+    grid : int
+        Points per axis.
+    """
     axes = [
         np.unique(np.linspace(-low, high, min(grid, low + high + 1)).round()).astype(np.int64)
         for low, high in zip(spec.low_zyx, spec.high_zyx, strict=True)

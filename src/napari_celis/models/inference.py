@@ -12,10 +12,19 @@ import torch
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError
 from napari_celis.core.symmetry import choose_symmetries
-from napari_celis.core.volume import ArrayLike3D, require_three_axes, require_voxels
+from napari_celis.core.volume import ArrayLike3D, Box, require_three_axes, require_voxels
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.device import explained_memory
-from napari_celis.models.tiles import Tile, choose_tile, read_window, require_context, tiles
+from napari_celis.models.tiles import (
+    Tile,
+    choose_tile,
+    on_grid,
+    read_window,
+    require_context,
+    tiles,
+    whole,
+)
+from napari_celis.models.views import SymmetricImage
 
 MEMORY_GB = 1.5
 """Default budget for one tile."""
@@ -45,6 +54,7 @@ def affinity_tiles(
     with_long_range: bool = False,
     tile_zyx: IntTriple | None = None,
     memory_gb: float = MEMORY_GB,
+    box: Box | None = None,
 ) -> Iterator[AffinityTile]:
     """Compute affinities part by part, to store each one before the next.
 
@@ -62,15 +72,17 @@ def affinity_tiles(
         Size of a tile, rounded up to the network's grid. Unless given, `memory_gb` decides.
     memory_gb : float
         Budget for the computation of one tile.
+    box : three slices, optional
+        The part that is wanted, see `on_grid`; everything by default.
 
     Yields
     ------
     tile : AffinityTile
-        Disjoint parts that cover the volume; values do not depend on the size of the tiles.
+        Disjoint parts that cover the volume or the box; values do not depend on the size of the tiles.
     """
     n_channels = len(net.settings.offsets) if with_long_range else 3
     as_bytes = _is_bytes(dtype)
-    parts = _plan(net, image, tile_zyx, memory_gb)
+    parts = _plan(net, image, tile_zyx, memory_gb, box)
     for done, tile in enumerate(parts, start=1):
         features = _tile_features(net, image, tile)
         with torch.inference_mode():
@@ -118,36 +130,54 @@ def predict_affinities(
 
 
 def predict_averaged(
-    net: AffinityNet, image: np.ndarray, n_symmetries: int, *, progress: Progress | None = None
+    net: AffinityNet,
+    image: ArrayLike3D,
+    n_symmetries: int,
+    *,
+    box: Box | None = None,
+    progress: Progress | None = None,
 ) -> np.ndarray:
-    """Average the affinities that a network finds when the image is turned and mirrored.
+    """Average the affinities that a network finds in several symmetries of the image.
 
     Parameters
     ----------
     net : AffinityNet
         On the device that is to do the work.
-    image : ndarray, shape (Z, Y, X)
+    image : array or lazy array, shape (Z, Y, X)
         Grey values as in the file.
     n_symmetries : int
         How many symmetries of its voxels, the image as it is among them; always the same ones.
+    box : three slices, optional
+        The part that is wanted; everything by default. Only this part and its context are read.
     progress : callable, optional
         Called as `progress(done, total)`, in thousandths; an exception it raises ends the work.
 
     Returns
     -------
     affinities : ndarray of float32, shape (3, Z, Y, X)
+        Of the box, with the values that it has in the affinities of the whole image.
     """
     symmetries = choose_symmetries(net.settings.voxel_size_nm, n_symmetries, np.random.default_rng(0))
-    affinities = np.zeros((3, *image.shape), dtype=np.float32)
+    box = whole(as_shape(image)) if box is None else box
+    # Edges of a mirrored image belong to the voxel before: one layer more is needed where there is one.
+    around = tuple(slice(max(0, part.start - 1), part.stop) for part in box)
+    kept = tuple(slice(part.start - more.start, None) for part, more in zip(box, around, strict=True))
+    affinities = np.zeros((3, *(part.stop - part.start for part in box)), dtype=np.float32)
     for index, symmetry in enumerate(symmetries):
-
-        def report(done: int, total: int, index: int = index) -> None:
+        turned = SymmetricImage(image, symmetry)
+        wanted = turned.box_of((around[0], around[1], around[2]))
+        covered = on_grid(wanted, net)
+        found = np.empty((3, *(part.stop - part.start for part in covered)), dtype=np.float32)
+        for tile in affinity_tiles(net, turned, box=covered):
+            inside = (
+                slice(part.start - low.start, part.stop - low.start)
+                for part, low in zip(tile.slices, covered, strict=True)
+            )
+            found[(slice(None), *inside)] = tile.affinities
             if progress is not None:
-                progress(round(1000 * (index + done / total) / len(symmetries)), 1000)
-
-        affinities += symmetry.undo_affinities(
-            predict_affinities(net, symmetry.apply(image), progress=report)
-        )
+                progress(round(1000 * (index + tile.done / tile.total) / len(symmetries)), 1000)
+        beyond = (slice(part.start - low.start, None) for part, low in zip(wanted, covered, strict=True))
+        affinities += symmetry.undo_affinities(found[(slice(None), *beyond)])[(slice(None), *kept)]
     affinities /= len(symmetries)
     return affinities
 
@@ -197,7 +227,17 @@ def features_at(
 
 
 def lattice(shape: IntTriple, stride_zyx: IntTriple, first_zyx: IntTriple = (0, 0, 0)) -> np.ndarray:
-    """List the voxels of a regular lattice, int32 (N, 3)."""
+    """List the voxels of a regular lattice, int32 (N, 3).
+
+    Parameters
+    ----------
+    shape : IntTriple
+        Voxels along z, y, x.
+    stride_zyx : IntTriple
+        Voxels between two points.
+    first_zyx : IntTriple
+        The first point.
+    """
     axes = [
         np.arange(first, size, stride, dtype=np.int32)
         for first, size, stride in zip(first_zyx, shape, stride_zyx, strict=True)
@@ -212,16 +252,27 @@ def _is_bytes(dtype: Any) -> bool:
     return bool(np.dtype(dtype) == np.dtype(np.uint8))
 
 
-def _plan(net: AffinityNet, image: ArrayLike3D, tile_zyx: IntTriple | None, memory_gb: float) -> list[Tile]:
-    """List the tiles of a volume, after looking whether the network can see it at all."""
+def as_shape(image: ArrayLike3D) -> IntTriple:
+    """Return voxels along z, y, x; refuses anything but a volume with voxels."""
     require_three_axes(image.shape, "`image`")
     require_voxels(image.shape, "`image`")
-    shape = (int(image.shape[0]), int(image.shape[1]), int(image.shape[2]))
+    return int(image.shape[0]), int(image.shape[1]), int(image.shape[2])
+
+
+def _plan(
+    net: AffinityNet,
+    image: ArrayLike3D,
+    tile_zyx: IntTriple | None,
+    memory_gb: float,
+    box: Box | None = None,
+) -> list[Tile]:
+    """List the tiles of a volume, after looking whether the network can see it at all."""
+    shape = as_shape(image)
     require_context(shape, net)
     if tile_zyx is None:
-        tile_zyx = choose_tile(shape, net, memory_gb)
+        tile_zyx = choose_tile(shape, net, memory_gb, box)
     z, y, x = (-(-size // grid) * grid for size, grid in zip(tile_zyx, net.grid_zyx, strict=True))
-    return list(tiles(shape, net, (z, y, x)))
+    return list(tiles(shape, net, (z, y, x), box))
 
 
 @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""The numbers in a model file, held against sense before anything is built from them."""
+"""Check the numbers of a model file before anything is built from them."""
 
 from __future__ import annotations
 

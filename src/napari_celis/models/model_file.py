@@ -56,9 +56,9 @@ class CelisModel:
     thresholds: Mapping[str, float]
     """Score at which greedy agglomeration stops, for each policy that the model knows."""
     classifier: PolicyClassifier | None = None
-    """What the policy `learned` goes by."""
+    """Scores contacts for the policy `learned`."""
     policy: PolicyName = "energy"
-    """How actions are ordered: `energy` is the paper, the sum of energy changes; `learned` goes by the
+    """How actions are ordered: `energy` is the paper, the sum of energy changes; `learned` asks the
     classifier."""
     n_symmetries: int = 1
     """Symmetries of the image over which affinities are averaged, as they were in training."""
@@ -130,7 +130,7 @@ def _describe(model: CelisModel) -> dict[str, Any]:
         "thresholds": dict(model.thresholds),
         "policy": model.policy,
         "has_classifier": model.classifier is not None,
-        "turns": model.n_symmetries,
+        "turns": model.n_symmetries,  # the name that files have for it
         "layout_grid": model.layout_grid,
         "supervoxels": asdict(model.supervoxels),
         "figures": dict(model.figures),

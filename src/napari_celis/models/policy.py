@@ -17,7 +17,7 @@ from napari_celis.core.errors import ModelError
 from napari_celis.models.trees import FlatForest
 
 LEAST_UNCERTAINTY = 0.01
-"""Share of doubt that is left where all trees agree: a forest of few examples is too sure of itself."""
+"""Probability that is left where all trees agree: a forest of few examples is too sure of itself."""
 SUM_SHARE = 0.5
 """What the sum counts in the score; the rest is the forest."""
 ARRAYS = ("mean", "scale", "weights", "constant")

@@ -16,6 +16,15 @@ from napari_celis.core.errors import ModelError
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Write a safetensors file under a temporary name, then rename.
 
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    tensors : mapping of str to Tensor
+        By name.
+    metadata : mapping of str to str
+        Text by name.
+
     Raises
     ------
     ModelError

@@ -11,7 +11,7 @@ import numpy as np
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError, NotEnoughMemoryError
-from napari_celis.core.volume import ArrayLike3D, format_shape
+from napari_celis.core.volume import ArrayLike3D, Box, format_shape
 from napari_celis.models.affinity_base import AffinityNet
 
 
@@ -36,8 +36,8 @@ class Tile:
         return z, y, x
 
 
-def tiles(shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple) -> Iterator[Tile]:
-    """Cover a volume with tiles that begin on the network's grid.
+def tiles(shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple, box: Box | None = None) -> Iterator[Tile]:
+    """Cover a volume, or a box of it, with tiles that begin on the network's grid.
 
     Parameters
     ----------
@@ -47,13 +47,19 @@ def tiles(shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple) -> Iterator[T
         Decides halo and grid.
     tile_zyx : tuple of int
         Size of the kept part, a multiple of the grid; the last tiles are clipped to the volume.
+    box : three slices, optional
+        What to cover, as `on_grid` returns it; everything by default.
 
     Yields
     ------
     tile : Tile
     """
+    box = whole(shape) if box is None else box
     axes = [
-        [_span(begin, axis, shape, net, tile_zyx) for begin in range(0, shape[axis], tile_zyx[axis])]
+        [
+            _span(begin, box[axis].stop, axis, shape, net, tile_zyx)
+            for begin in range(box[axis].start, box[axis].stop, tile_zyx[axis])
+        ]
         for axis in range(3)
     ]
     for z, y, x in product(*axes):
@@ -76,10 +82,24 @@ class _Span(NamedTuple):
     core: slice
 
 
-def _span(begin: int, axis: int, shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple) -> _Span:
-    """Place one tile along one axis."""
+def whole(shape: IntTriple) -> Box:
+    """Return the box that is all of a volume."""
+    z, y, x = (slice(0, size) for size in shape)
+    return z, y, x
+
+
+def on_grid(box: Box, net: AffinityNet) -> Box:
+    """Let a box begin on the network's grid, as every window of a volume has to."""
+    z, y, x = (
+        slice(part.start // grid * grid, part.stop) for part, grid in zip(box, net.grid_zyx, strict=True)
+    )
+    return z, y, x
+
+
+def _span(begin: int, last: int, axis: int, shape: IntTriple, net: AffinityNet, tile_zyx: IntTriple) -> _Span:
+    """Place one tile along one axis; `last` is the end of what is covered."""
     size, grid, halo = shape[axis], net.grid_zyx[axis], net.halo_zyx[axis]
-    end = min(begin + tile_zyx[axis], size)
+    end = min(begin + tile_zyx[axis], last)
     kept = -(-(end - begin) // grid) * grid
     if net.is_valid:
         return _Span(begin, end, begin - halo, begin + kept + halo, slice(0, kept))
@@ -91,14 +111,22 @@ def _span(begin: int, axis: int, shape: IntTriple, net: AffinityNet, tile_zyx: I
 
 
 def read_window(image: ArrayLike3D, tile: Tile) -> np.ndarray:
-    """Read the window of a tile; beyond the border the image is mirrored."""
+    """Read the window of a tile; beyond the border the image is mirrored.
+
+    Parameters
+    ----------
+    image : ArrayLike3D
+        Grey values.
+    tile : Tile
+        The tile.
+    """
     bounds = list(zip(tile.window_low, tile.window_high, image.shape, strict=True))
     inside = np.asarray(image[tuple(slice(max(0, low), min(high, size)) for low, high, size in bounds)])
     missing = [(max(0, -low), max(0, high - size)) for low, high, size in bounds]
     return np.pad(inside, missing, mode="symmetric")
 
 
-def choose_tile(shape: IntTriple, net: AffinityNet, memory_gb: float) -> IntTriple:
+def choose_tile(shape: IntTriple, net: AffinityNet, memory_gb: float, box: Box | None = None) -> IntTriple:
     """Find the largest tiles whose computation stays within a memory budget.
 
     Parameters
@@ -109,11 +137,13 @@ def choose_tile(shape: IntTriple, net: AffinityNet, memory_gb: float) -> IntTrip
         Says how many bytes a voxel takes.
     memory_gb : float
         Budget for one tile, in addition to the result.
+    box : three slices, optional
+        What the tiles have to cover; everything by default.
 
     Returns
     -------
     tile_zyx : tuple of int
-        A multiple of the network's grid, at most the volume.
+        A multiple of the network's grid, at most the volume or the box.
 
     Raises
     ------
@@ -122,7 +152,9 @@ def choose_tile(shape: IntTriple, net: AffinityNet, memory_gb: float) -> IntTrip
     """
     grid = np.array(net.grid_zyx)
     limit = -(-np.array(shape) // grid) * grid
-    tile = limit.copy()
+    sides = [part.stop - part.start for part in box or whole(shape)]
+    most = -(-np.array(sides) // grid) * grid
+    tile = most.copy()
     while tile_bytes(tile, net, limit) > memory_gb * 1e9:
         if (tile == grid).all():
             raise NotEnoughMemoryError(
@@ -131,14 +163,24 @@ def choose_tile(shape: IntTriple, net: AffinityNet, memory_gb: float) -> IntTrip
             )
         # Cut the longest side into one part more: near-cubic tiles have the least halo.
         axis = int(np.argmax(np.where(tile > grid, tile, 0)))
-        n_parts = -(-limit[axis] // tile[axis]) + 1
-        even = -(-limit[axis] // (n_parts * grid[axis])) * grid[axis]
+        n_parts = -(-most[axis] // tile[axis]) + 1
+        even = -(-most[axis] // (n_parts * grid[axis])) * grid[axis]
         tile[axis] = min(even, tile[axis] - grid[axis])
     return int(tile[0]), int(tile[1]), int(tile[2])
 
 
 def tile_bytes(tile: np.ndarray, net: AffinityNet, limit: np.ndarray) -> int:
-    """Estimate the memory that one tile takes."""
+    """Estimate the memory that one tile takes.
+
+    Parameters
+    ----------
+    tile : ndarray
+        Voxels along z, y, x.
+    net : AffinityNet
+        The network.
+    limit : ndarray
+        Voxels of the whole volume along z, y, x.
+    """
     window = tile + 2 * np.array(net.halo_zyx)
     if not net.is_valid:
         window = np.minimum(window, limit)
@@ -146,7 +188,15 @@ def tile_bytes(tile: np.ndarray, net: AffinityNet, limit: np.ndarray) -> int:
 
 
 def require_context(shape: IntTriple, net: AffinityNet) -> None:
-    """Refuse a volume that is smaller than what the network looks at."""
+    """Refuse a volume that is smaller than what the network looks at.
+
+    Parameters
+    ----------
+    shape : IntTriple
+        Voxels along z, y, x.
+    net : AffinityNet
+        The network.
+    """
     needed = tuple(2 * halo + 1 for halo in net.halo_zyx) if net.is_valid else net.grid_zyx
     if any(size < need for size, need in zip(shape, needed, strict=True)):
         raise ModelError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ def agglomerator_of(
     *,
     actions: ActionTable | None = None,
     policy: PolicyName | None = None,
+    merges: Iterable[tuple[int, int]] = (),
     past: RecordedHistory | None = None,
     kept: KeptScores | None = None,
     is_lazy: bool = False,
@@ -46,6 +47,8 @@ def agglomerator_of(
         Those between the supervoxels, if they are known already.
     policy : {'energy', 'learned'}, optional
         How to order actions; the model's own policy by default.
+    merges : iterable of pairs of int
+        Ids of adjacent supervoxels to begin with as merged.
     past, kept : RecordedHistory, KeptScores, optional
         Decisions to go on from, and scores of another moment; see `Agglomerator`.
     is_lazy : bool
@@ -63,6 +66,7 @@ def agglomerator_of(
         energy_of(model, affinities, device=device),
         actions=actions,
         policy=policy_of(model, policy or model.policy, supervoxels, actions, affinities),
+        merges=merges,
         past=past,
         kept=kept,
         is_lazy=is_lazy,
@@ -77,7 +81,21 @@ def policy_of(
     actions: ActionTable,
     affinities: np.ndarray,
 ) -> Policy:
-    """Make the policy of a volume."""
+    """Make the policy of a volume.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    name : PolicyName
+        Name of the policy.
+    supervoxels : Supervoxels
+        The supervoxels.
+    actions : ActionTable
+        The table of actions.
+    affinities : ndarray
+        Shape (3, Z, Y, X).
+    """
     if name == "energy":
         return EnergyPolicy()
     if model.classifier is None:

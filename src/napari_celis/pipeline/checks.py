@@ -1,4 +1,4 @@
-"""What cannot be agglomerated, refused in one sentence with its way out before anything large is read."""
+"""Refuse what cannot be agglomerated, in one sentence with its way out, before anything large is read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,15 @@ class IncompleteError(CelisError):
 
 
 def called(role: str, name: str) -> str:
-    """Name a volume at the beginning of a sentence: by what it is used as, and as the user knows it."""
+    """Name a volume at the beginning of a sentence: by what it is used as, and as the user knows it.
+
+    Parameters
+    ----------
+    role : str
+        What it is used as.
+    name : str
+        How the user knows it.
+    """
     return f"The {role} volume “{name}”"
 
 
@@ -91,7 +99,15 @@ def require_room(choice: Choice) -> None:
 
 
 def require_room_for_scores(choice: Choice, atoms: Atoms) -> None:
-    """Refuse supervoxels with more contacts than memory has room for, once they are counted."""
+    """Refuse supervoxels with more contacts than memory has room for, once they are counted.
+
+    Parameters
+    ----------
+    choice : Choice
+        What was chosen.
+    atoms : Atoms
+        Supervoxels and the actions between them.
+    """
     needed = scoring_bytes(choice.known_model, choice.shape, atoms.n_actions)
     require_memory(needed, f"{atoms.n_actions:,} contacts of supervoxels", "Scoring")
 
@@ -120,7 +136,15 @@ def _nm(triple: Triple) -> str:
 
 
 def require_policy(model: CelisModel, policy: PolicyName) -> None:
-    """Refuse a policy that a model does not know."""
+    """Refuse a policy that a model does not know.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    policy : PolicyName
+        Its name.
+    """
     if policy not in model.policies:
         raise ModelError(
             f"This model does not know the policy `{policy}`, only {', '.join(model.policies)}. "
@@ -138,7 +162,15 @@ def require_threshold(threshold: float) -> None:
 
 
 def require_voxel_size(model: CelisModel, voxel_size_nm: Triple) -> None:
-    """Refuse a volume whose voxels differ from those the model was trained on by more than a tenth."""
+    """Refuse a volume whose voxels differ from those the model was trained on by more than a tenth.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    voxel_size_nm : Triple
+        Voxel size along z, y, x.
+    """
     ratios = [own / trained for own, trained in zip(voxel_size_nm, model.voxel_size_nm, strict=True)]
     if max(*ratios, *(1 / ratio for ratio in ratios)) > LARGEST_DIFFERENCE:
         trained = _nm(model.voxel_size_nm)

@@ -1,7 +1,8 @@
-"""What somebody chose to agglomerate: volumes that are opened and not read, a model, and how to use it."""
+"""The choice of a user: volumes that are opened and not read, a model, and how to use it."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +43,23 @@ class Extent(NamedTuple):
     offset_nm: Triple | None
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What is decided before a run begins, as pairs of supervoxel ids."""
+
+    merges: tuple[tuple[int, int], ...] = ()
+    """Adjacent supervoxels that are one from the beginning, in the order in which they were joined."""
+    apart: tuple[tuple[int, int], ...] = ()
+    """Supervoxels that are kept apart: the first decisions of the run, so that they can be undone."""
+
+    @property
+    def digest(self) -> str:
+        """Tell what is decided from something else, in a word; empty where nothing is."""
+        if not self.merges and not self.apart:
+            return ""
+        return hashlib.sha256(repr((self.merges, self.apart)).encode()).hexdigest()
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """Volumes, a model and how to use it; nothing is read yet."""
@@ -67,10 +85,12 @@ class Choice:
     """Those of the same image and model, or of the same `affinities`, from an earlier time."""
     atoms: Atoms | None = None
     """Those of the same `supervoxels`, from an earlier time."""
+    decided: Decided = Decided()
+    """What the run begins with; nothing is merged by default."""
 
     @property
     def known_model(self) -> CelisModel:
-        """The model; whoever checked the choice knows that there is one."""
+        """The model; a choice that was checked has one."""
         assert self.model is not None
         return self.model
 

@@ -1,4 +1,4 @@
-"""One model of the memory that the recipe takes, so that everybody refuses the same volumes.
+"""Estimate the memory that the recipe takes, once for all front ends: they refuse the same volumes.
 
 Each stage holds what earlier ones left and what it works with; the peak is that of the hungriest stage. The
 figures were measured; a test compares the model with the peak of a process.
@@ -33,7 +33,7 @@ FEATURES = 30
 CENTRE, ACTION = 600, 5000
 """Bytes per centre and per action of regions, changes and remembered energies, lazy or not."""
 DENSITY = 0.003
-"""Actions per voxel as long as nobody has counted them."""
+"""Actions per voxel, until they are counted."""
 TRAINING = 1200
 """Bytes per voxel that a training takes, as measured on 125 × 250 × 250 voxels and rounded up."""
 DENSE, LABELS = 4, 8
@@ -63,7 +63,17 @@ def bytes_needed(choice: Choice) -> int:
 
 
 def scoring_bytes(model: CelisModel, shape: tuple[int, int, int], n_actions: int) -> int:
-    """Estimate what features, first scores and a run take beside affinities and supervoxels."""
+    """Estimate what features, first scores and a run take beside affinities and supervoxels.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    shape : tuple of int
+        Voxels along z, y, x.
+    n_actions : int
+        How many actions there are.
+    """
     n_centres = [_count_centres(shape, spec) for spec in model.specs]
     # Two bytes per point of the layout, one per pair.
     sizes = [2 * net.settings.n_features + net.settings.n_bits for net in model.energies]
@@ -73,7 +83,17 @@ def scoring_bytes(model: CelisModel, shape: tuple[int, int, int], n_actions: int
 
 
 def prediction_bytes(model: CelisModel, shape: tuple[int, int, int], itemsize: int = 1) -> int:
-    """Estimate what `napari_celis.models.apply.affinities_of` takes, the image included."""
+    """Estimate what `napari_celis.models.apply.affinities_of` takes, the image included.
+
+    Parameters
+    ----------
+    model : CelisModel
+        The model.
+    shape : tuple of int
+        Voxels along z, y, x.
+    itemsize : int
+        Bytes per voxel of the image.
+    """
     from napari_celis.models.inference import MEMORY_GB
     from napari_celis.models.tiles import choose_tile, tile_bytes
 

@@ -62,7 +62,7 @@ def prepare(
     report: Report = silent,
     *,
     say: Say | None = None,
-    past: Callable[[Inputs], RecordedHistory] | None = None,
+    past: Callable[[Inputs], RecordedHistory | None] | None = None,
     kept: KeptScores | None = None,
 ) -> Prepared:
     """Do everything from chosen volumes to a ready agglomerator.
@@ -100,16 +100,29 @@ def prepare(
         inputs.affinities,
         actions=atoms.actions,
         policy=choice.known_policy,
+        merges=choice.decided.merges,
         past=history,
         kept=kept,
         is_lazy=choice.is_lazy,
         progress=lambda share: report(scoring, share),
     )
+    for u_id, v_id in choice.decided.apart:
+        agglomerator.keep_apart(u_id, v_id)
     return Prepared(inputs, agglomerator, overlaps, choice.known_policy, choice.stop_at)
 
 
 def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None = None) -> Inputs:
-    """Do the first part of `prepare`: affinities, and supervoxels with the contacts between them."""
+    """Do the first part of `prepare`: affinities, and supervoxels with the contacts between them.
+
+    Parameters
+    ----------
+    choice : Choice
+        What was chosen.
+    report : Report
+        Called as `report(stage, share)`.
+    say : Say, optional
+        Called with a sentence that stops nothing.
+    """
     check(choice)
     affinities = _affinities(choice, report, say)
     if choice.supervoxels is not None:
@@ -122,7 +135,15 @@ def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None =
 
 
 def read_atoms(supervoxels: Volume, report: Report = silent) -> Atoms:
-    """Read supervoxels, index them, and find out which of them touch."""
+    """Read supervoxels, index them, and find out which of them touch.
+
+    Parameters
+    ----------
+    supervoxels : Volume
+        Labels, not read yet.
+    report : Report
+        Called as `report(stage, share)`.
+    """
     report("reading supervoxels", 0.0)
     return _index(read_labels(_named("supervoxels", supervoxels)), report)
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MODEL = "model"
 """What `relocate` calls the model."""
+BEGINS_WITH = "begins_with"
+"""Setting: digest of what was decided before the run began; empty where that is nothing."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def describe(
         "policy": choice.known_policy,
         "threshold": repr(float(choice.stop_at)),
         "any_voxel_size": str(int(choice.any_voxel_size)),
+        BEGINS_WITH: choice.decided.digest,
     }
     return SessionHead(
         tuple(volumes),
@@ -165,6 +168,11 @@ def open_data(
     """
     from napari_celis.models.model_file import load_model
 
+    if head.settings.get(BEGINS_WITH):
+        raise SessionError(
+            f"{session} belongs to a box of a block-wise result. Open the box again, on the tab Blocks or "
+            "with celis view OUT.zarr --box: there it is offered to go on with."
+        )
     relocate = dict(relocate or {})
     known = {volume.role for volume in head.volumes} | {MODEL}
     for name in relocate:
@@ -228,6 +236,23 @@ def settings_of(head: SessionHead) -> dict[str, Any]:
         "threshold": threshold,
         "any_voxel_size": settings.get("any_voxel_size") == "1",
     }
+
+
+def require_same_start(head: SessionHead, choice: Choice) -> None:
+    """Refuse a session that began with other segments, those of another state of a block-wise result.
+
+    Parameters
+    ----------
+    head : SessionHead
+        What the session is about.
+    choice : Choice
+        What is chosen.
+    """
+    if head.settings.get(BEGINS_WITH, "") != choice.decided.digest:
+        raise SessionError(
+            "The session began with other segments than these: the block-wise result has changed, or this is "
+            "another box. Write its answers back first, or begin a new session."
+        )
 
 
 def require_same_model(head: SessionHead, model: CelisModel, path: str) -> None:

@@ -15,7 +15,7 @@ from napari_celis.io.atomic import scratch_name
 from napari_celis.io.session.file import Session
 from napari_celis.io.session.json_lines import events_from_steps, read_json_lines
 from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
-from napari_celis.io.session.records import SessionEvent
+from napari_celis.io.session.records import SessionEvent, SessionHead
 from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.kept_preparation import keep_preparation, load_scores, with_preparation
 from napari_celis.pipeline.recipe import Inputs, Prepared, prepare
@@ -27,6 +27,7 @@ from napari_celis.pipeline.session_data import (
     require_same_image,
     require_same_inputs,
     require_same_model,
+    require_same_start,
 )
 from napari_celis.pipeline.session_merge import as_decision, is_same, standing
 from napari_celis.pipeline.stages import Report, Say, silent
@@ -138,7 +139,10 @@ def go_on_with(
     report("checking the volumes of the session", 0.0)
     require_same_model(head, choice.known_model, sources.model)
     require_same_image(head, choice)
+    require_same_start(head, choice)
     events = list(session.events())
+    if choice.decided.digest:
+        return _repeat(choice, head, standing(events), report, say)
 
     def past(inputs: Inputs) -> RecordedHistory:
         require_same_inputs(head, choice, inputs)
@@ -150,6 +154,23 @@ def go_on_with(
     scores = None if choice.is_lazy else load_scores(head, kept, len(choice.known_model.specs))
     prepared = prepare(known, report, say=say, past=past, kept=scores)
     _compare_energy(session, prepared, events, say)
+    return prepared
+
+
+def _repeat(
+    choice: Choice, head: SessionHead, decisions: list[SessionEvent], report: Report, say: Say | None
+) -> Prepared:
+    """Make the decisions of a session anew on top of what was decided before it began."""
+    # Those that keep apart are among the decisions: the run began with them.
+    started = replace(choice, decided=replace(choice.decided, apart=()))
+
+    def past(inputs: Inputs) -> None:
+        require_same_inputs(head, choice, inputs)
+
+    prepared = prepare(started, report, say=say, past=past)
+    for done, record in enumerate(decisions):
+        report("decisions", done / len(decisions))
+        prepared.agglomerator.repeat(record.event.step)
     return prepared
 
 

@@ -1,4 +1,4 @@
-"""Stages of the work: how they are told, and whether their loops have to be compiled first."""
+"""Report the stages of the work, and whether their loops have to be compiled first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST_RUN = "compiling, first run only"
 
 
 def silent(stage: str, share: float) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def stage(name: str, kernels: ModuleType) -> str:

@@ -1,1 +1,4 @@
-"""Synthetic neuropil with its truth."""
+"""Synthetic neuropil with its truth.
+
+`phantom.make_phantom` makes it. May import `core`.
+"""

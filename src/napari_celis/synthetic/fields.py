@@ -40,6 +40,17 @@ def blur(volume: np.ndarray, sigma_voxels: Sequence[float]) -> np.ndarray:
 def smooth_noise(grid: Grid, rng: np.random.Generator, sigma_nm: float, spread: float) -> np.ndarray:
     """Draw a random field that varies over about `sigma_nm`.
 
+    Parameters
+    ----------
+    grid : Grid
+        Voxels and their size.
+    rng : Generator
+        Makes every random choice.
+    sigma_nm : float
+        Over how far it varies.
+    spread : float
+        Its standard deviation.
+
     Returns
     -------
     field : ndarray of int32

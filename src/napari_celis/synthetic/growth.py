@@ -89,7 +89,7 @@ def grow_neuropil(
         _grow_kind(space, rng, habit, calibre, share, tell)
         sprout_spines(space, rng, wanted // 2, neck_diameter_nm)
     for _ in range(round(volume_um3 * SHEETS_PER_UM3)):
-        grow_sheet(space, rng, space.open_place(rng))
+        grow_sheet(space, rng, space.open_position(rng))
     _fill_up(space, rng, calibre, tell)
     return space.skeletons()
 
@@ -105,7 +105,7 @@ def _grow_kind(
     """Grow neurites of one habit until `share` of the space is taken."""
     while (taken := space.share_taken()) < share:
         tell(taken / FINAL_SHARE)
-        start = space.open_place(rng)
+        start = space.open_position(rng)
         radius = calibre * rng.uniform(*habit.radius_nm)
         _grow_tree(space, rng, habit, start, radius, space.new_neurite())
 
@@ -113,7 +113,7 @@ def _grow_kind(
 def _fill_up(
     space: FreeSpace, rng: np.random.Generator, calibre: float, tell: Callable[[float], None]
 ) -> None:
-    """Start a twig at the widest place left until every place is narrow."""
+    """Start a twig at the widest spot left until every spot is narrow."""
     for count in itertools.count():
         start, room = space.widest()
         if room < FILLED_NM:

@@ -38,6 +38,12 @@ def lower_clearance(clearance, nearest, origin, cell, points, radii, owner, reac
 
 
 @nb.njit(nogil=True, cache=True)
+def _span(axis, middle, far):
+    """Range over the voxels of an axis that lie within `far` of a position."""
+    return range(np.searchsorted(axis, middle - far), np.searchsorted(axis, middle + far + 1))
+
+
+@nb.njit(nogil=True, cache=True)
 def bar_shells(barred, zs, ys, xs, centres, inner, outer, owners):
     """Write the owner of each hollow ball into its voxels: that object may not grow there.
 
@@ -49,17 +55,11 @@ def bar_shells(barred, zs, ys, xs, centres, inner, outer, owners):
     """
     for i in range(centres.shape[0]):
         far = outer[i]
-        for z in range(
-            np.searchsorted(zs, centres[i, 0] - far), np.searchsorted(zs, centres[i, 0] + far + 1)
-        ):
+        for z in _span(zs, centres[i, 0], far):
             dz = zs[z] - centres[i, 0]
-            for y in range(
-                np.searchsorted(ys, centres[i, 1] - far), np.searchsorted(ys, centres[i, 1] + far + 1)
-            ):
+            for y in _span(ys, centres[i, 1], far):
                 dy = ys[y] - centres[i, 1]
-                for x in range(
-                    np.searchsorted(xs, centres[i, 2] - far), np.searchsorted(xs, centres[i, 2] + far + 1)
-                ):
+                for x in _span(xs, centres[i, 2], far):
                     dx = xs[x] - centres[i, 2]
                     squared = dz * dz + dy * dy + dx * dx
                     if inner[i] * inner[i] < squared <= far * far and barred[z, y, x] == 0:
@@ -81,16 +81,12 @@ def claim(labels, costs, barred, zs, ys, xs, points, radii, owners, reach):
     """
     for i in range(points.shape[0]):
         far = radii[i] + reach
-        for z in range(np.searchsorted(zs, points[i, 0] - far), np.searchsorted(zs, points[i, 0] + far + 1)):
+        for z in _span(zs, points[i, 0], far):
             dz = zs[z] - points[i, 0]
-            for y in range(
-                np.searchsorted(ys, points[i, 1] - far), np.searchsorted(ys, points[i, 1] + far + 1)
-            ):
+            for y in _span(ys, points[i, 1], far):
                 dy = ys[y] - points[i, 1]
                 rest = dz * dz + dy * dy - radii[i] * radii[i]
-                for x in range(
-                    np.searchsorted(xs, points[i, 2] - far), np.searchsorted(xs, points[i, 2] + far + 1)
-                ):
+                for x in _span(xs, points[i, 2], far):
                     dx = xs[x] - points[i, 2]
                     cost = rest + dx * dx
                     if cost < costs[z, y, x] and barred[z, y, x] != owners[i]:
@@ -102,23 +98,16 @@ def claim(labels, costs, barred, zs, ys, xs, points, radii, owners, reach):
 def stamp_balls(volume, zs, ys, xs, points, radii, values):
     """Write `values` into the voxels of each ball, later balls over earlier ones.
 
-    volume     : int32 (Z, Y, X)  changed in place
-    zs, ys, xs : int64            voxel centres along each axis
-    points     : int64 (N, 3)     centres of the balls
-    radii      : int64 (N,)
-    values     : int32 (N,)
+    volume : int32 (Z, Y, X)  changed in place
+    values : int32 (N,)       the other arguments as in `claim`
     """
     for i in range(points.shape[0]):
         far = radii[i]
-        for z in range(np.searchsorted(zs, points[i, 0] - far), np.searchsorted(zs, points[i, 0] + far + 1)):
+        for z in _span(zs, points[i, 0], far):
             dz = zs[z] - points[i, 0]
-            for y in range(
-                np.searchsorted(ys, points[i, 1] - far), np.searchsorted(ys, points[i, 1] + far + 1)
-            ):
+            for y in _span(ys, points[i, 1], far):
                 dy = ys[y] - points[i, 1]
-                for x in range(
-                    np.searchsorted(xs, points[i, 2] - far), np.searchsorted(xs, points[i, 2] + far + 1)
-                ):
+                for x in _span(xs, points[i, 2], far):
                     dx = xs[x] - points[i, 2]
                     if dz * dz + dy * dy + dx * dx <= far * far:
                         volume[z, y, x] = values[i]
@@ -128,24 +117,17 @@ def stamp_balls(volume, zs, ys, xs, points, radii, values):
 def lower_depth(depth, labels, zs, ys, xs, points, radii, owners):
     """Lower each voxel to 256 d² / r² of the balls around it, d being the distance from the centre.
 
-    depth      : int32 (Z, Y, X)  0 at a centre, 256 on a surface and beyond; changed in place
-    labels     : int32 (Z, Y, X)  a ball only touches voxels of its owner; owner 0 touches all
-    zs, ys, xs : int64            voxel centres along each axis
-    points     : int64 (N, 3)     centres of the balls
-    radii      : int64 (N,)
-    owners     : int32 (N,)
+    depth  : int32 (Z, Y, X)  0 at a centre, 256 on a surface and beyond; changed in place
+    labels : int32 (Z, Y, X)  a ball only touches voxels of its owner; owner 0 touches all
+                              the other arguments as in `claim`
     """
     for i in range(points.shape[0]):
         far = radii[i]
-        for z in range(np.searchsorted(zs, points[i, 0] - far), np.searchsorted(zs, points[i, 0] + far + 1)):
+        for z in _span(zs, points[i, 0], far):
             dz = zs[z] - points[i, 0]
-            for y in range(
-                np.searchsorted(ys, points[i, 1] - far), np.searchsorted(ys, points[i, 1] + far + 1)
-            ):
+            for y in _span(ys, points[i, 1], far):
                 dy = ys[y] - points[i, 1]
-                for x in range(
-                    np.searchsorted(xs, points[i, 2] - far), np.searchsorted(xs, points[i, 2] + far + 1)
-                ):
+                for x in _span(xs, points[i, 2], far):
                     dx = xs[x] - points[i, 2]
                     value = 256 * (dz * dz + dy * dy + dx * dx) // (far * far)
                     if value < depth[z, y, x] and (owners[i] == 0 or owners[i] == labels[z, y, x]):

@@ -112,6 +112,13 @@ def _stamp_neck(labels: np.ndarray, neck: NeckPlan, grid: Grid) -> None:
 def one_piece_per_id(labels: np.ndarray, smallest: int) -> tuple[np.ndarray, np.ndarray]:
     """Number the 6-connected pieces; pieces below `smallest` voxels join the neighbour they touch most.
 
+    Parameters
+    ----------
+    labels : ndarray
+        Labels, (Z, Y, X).
+    smallest : int
+        Voxels of the smallest piece that stays.
+
     Returns
     -------
     pieces : ndarray of int32

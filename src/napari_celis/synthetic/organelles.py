@@ -35,7 +35,17 @@ class Tissue:
     """Where the voxels are."""
 
     def depth(self, points_nm: np.ndarray, radii_nm: np.ndarray, owners: np.ndarray) -> np.ndarray:
-        """256 d² / r² inside balls, 256 elsewhere; a ball stays inside its owner, off the membrane."""
+        """256 d² / r² inside balls, 256 elsewhere; a ball stays inside its owner, off the membrane.
+
+        Parameters
+        ----------
+        points_nm : ndarray
+            Middles of the balls.
+        radii_nm : ndarray
+            Radii of the balls.
+        owners : ndarray
+            Neurite of each ball.
+        """
         depth = np.full(self.grid.shape, FULL, dtype=np.int32)
         kernels.lower_depth(depth, self.owners[self.labels], *self.grid.axes, points_nm, radii_nm, owners)
         depth[self.darkness > FULL // 4] = FULL
@@ -106,7 +116,19 @@ def _draw_rings(grey: np.ndarray, depth: np.ndarray, rim: int, core: int) -> Non
 
 
 def add_densities(grey: np.ndarray, tissue: Tissue, rng: np.random.Generator, per_um3: float) -> None:
-    """Darken round patches on some contacts, as synapses do."""
+    """Darken round patches on some contacts, as synapses do.
+
+    Parameters
+    ----------
+    grey : ndarray
+        The image so far; changed.
+    tissue : Tissue
+        The phantom.
+    rng : Generator
+        Makes every random choice.
+    per_um3 : float
+        How many per cubic micrometre.
+    """
     z, y, x = np.nonzero(tissue.darkness >= FULL - FULL // 8)
     grid = tissue.grid
     volume_um3 = tissue.labels.size * float(np.prod(grid.voxel_size_nm)) * 1e-9

@@ -36,7 +36,15 @@ class Grid:
 
     @classmethod
     def of(cls, shape: tuple[int, int, int], voxel_size_nm: Triple) -> Grid:
-        """Lay voxel (0, 0, 0) at the origin."""
+        """Lay voxel (0, 0, 0) at the origin.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Voxels along z, y, x.
+        voxel_size_nm : Triple
+            Voxel size along z, y, x.
+        """
         zs, ys, xs = (
             np.rint(np.arange(n) * size).astype(np.int64)
             for n, size in zip(shape, voxel_size_nm, strict=True)
@@ -134,7 +142,17 @@ class FreeSpace:
         return np.where(held, self.clearance[z, y, x], REACH_NM)
 
     def fill(self, points: np.ndarray, radii: np.ndarray, owner: int) -> None:
-        """Take the room of some balls of a neurite without adding them to its skeleton."""
+        """Take the room of some balls of a neurite without adding them to its skeleton.
+
+        Parameters
+        ----------
+        points : ndarray
+            Middles of the balls, in nm.
+        radii : ndarray
+            Radii of the balls, in nm.
+        owner : int
+            The neurite.
+        """
         kernels.lower_clearance(
             self.clearance, self._nearest, self._origin, CELL_NM, points, radii, owner, REACH_NM
         )
@@ -149,7 +167,7 @@ class FreeSpace:
             self._radii.append(sizes)
             self._owners.append(owner)
 
-    def open_place(self, rng: np.random.Generator) -> np.ndarray:
+    def open_position(self, rng: np.random.Generator) -> np.ndarray:
         """Pick the roomiest of a few random points."""
         points = rng.uniform(np.full(3, -PADDING_NM), self.extent_nm + PADDING_NM, size=(8, 3))
         return np.asarray(points[int(self.room_at(points).argmax())])

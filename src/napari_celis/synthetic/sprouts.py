@@ -48,7 +48,7 @@ def grow_sheet(space: FreeSpace, rng: np.random.Generator, start: np.ndarray) ->
 
 
 def _run_around_middle(free: np.ndarray) -> slice:
-    """Longest run of free places that includes the middle one."""
+    """Longest run of free positions that includes the middle one."""
     middle = len(free) // 2
     taken = np.flatnonzero(~free)
     below, above = taken[taken <= middle], taken[taken >= middle]
@@ -66,16 +66,16 @@ def sprout_spines(
     space : FreeSpace
         Takes heads and necks.
     rng : numpy.random.Generator
-        Chooses the places.
+        Chooses the positions.
     wanted : int
         Number of heads; fewer if they do not find room.
     diameter_nm : tuple of float
         Range of the diameters of the necks.
     """
     so_far = space.skeletons()
-    placed = 0
+    n_grown = 0
     for _ in range(TRIES_PER_HEAD * wanted):
-        if placed == wanted:
+        if n_grown == wanted:
             return
         at = int(rng.integers(len(so_far.points_nm)))
         heading = unit(rng.normal(size=3))
@@ -90,7 +90,7 @@ def sprout_spines(
             space.necks.append(NeckPlan(whole, radius, length, round(1.1 * head), owner))
             _add_head(space, rng, path[-1], head, owner)
             space.fill(np.rint(bridge[::5]).astype(np.int64), np.full(len(bridge[::5]), radius), owner)
-            placed += 1
+            n_grown += 1
 
 
 def _add_head(

@@ -79,7 +79,15 @@ def membrane_sigma_nm(grid: Grid) -> float:
 
 
 def membrane_darkness(labels: np.ndarray, grid: Grid) -> np.ndarray:
-    """Darkness of the membranes, 0 to 256, from the faces between labels."""
+    """Darkness of the membranes, 0 to 256, from the faces between labels.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Labels, (Z, Y, X).
+    grid : Grid
+        Voxels and their size.
+    """
     edges = np.zeros(labels.shape, dtype=np.int32)
     sigmas = [membrane_sigma_nm(grid) / size for size in grid.voxel_size_nm]
     for axis, (size, sigma) in enumerate(zip(grid.voxel_size_nm, sigmas, strict=True)):
@@ -94,7 +102,19 @@ def membrane_darkness(labels: np.ndarray, grid: Grid) -> np.ndarray:
 
 
 def fade_gaps(darkness: np.ndarray, grid: Grid, rng: np.random.Generator, share: float) -> np.ndarray:
-    """Take the contrast out of about `share` of the membrane, in round patches."""
+    """Take the contrast out of about `share` of the membrane, in round patches.
+
+    Parameters
+    ----------
+    darkness : ndarray
+        Of the membranes, 0 to 256.
+    grid : Grid
+        Voxels and their size.
+    rng : Generator
+        Makes every random choice.
+    share : float
+        Of the membrane.
+    """
     z, y, x = np.nonzero(darkness >= FULL // 2)
     membrane_nm2 = len(z) * float(np.prod(grid.voxel_size_nm)) / (3 * membrane_sigma_nm(grid))
     patch_nm2 = np.pi * (sum(GAP_RADII_NM) / 2) ** 2

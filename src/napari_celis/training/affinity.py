@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -18,10 +17,18 @@ from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet
 from napari_celis.models.device import choose_device, explained_memory, has_fast_bfloat16
 from napari_celis.models.inference import predict_affinities
-from napari_celis.models.intensity import measure_intensity
-from napari_celis.training.affinity_data import PatchSampler, affinity_targets, prepare_labels
-from napari_celis.training.affinity_loss import AffinityFigures, affinity_loss, judge
+from napari_celis.models.intensity import in_known_range, measure_intensity
+from napari_celis.training.affinity_data import (
+    PatchSampler,
+    VolumeSampler,
+    affinity_targets,
+    prepare_labels,
+)
+from napari_celis.training.affinity_loss import AffinityFigures, affinity_loss, judge_several
 from napari_celis.training.affinity_settings import AffinityRecord, AffinityTraining, hold_out
+
+ImageAndTruth = tuple[np.ndarray, np.ndarray]
+"""Grey values and true objects, shape (Z, Y, X) each."""
 
 
 class AffinityTrainer:
@@ -29,48 +36,46 @@ class AffinityTrainer:
 
     Parameters
     ----------
-    image : ndarray, shape (Z, Y, X)
-        Grey values.
-    truth : ndarray of integers, same shape
-        True objects.
+    volumes : sequence of (ndarray, ndarray)
+        Grey values, and true objects of the same shape, of one or several volumes. The grey-value scale is
+        that of the first; volumes of another recording are brought to it.
     settings : AffinityTraining
         Network, data and optimiser.
     seed : int
         Same seed, data, settings and number of threads give the same weights.
-    validation : tuple of ndarray, optional
-        Image and truth to judge by, instead of a slab held out of the first two.
+    validation : sequence of (ndarray, ndarray), optional
+        Images and truths to judge by, instead of a slab held out of every volume.
     device : str
         See `choose_device`.
     """
 
     def __init__(
         self,
-        image: np.ndarray,
-        truth: np.ndarray,
+        volumes: Sequence[ImageAndTruth],
         settings: AffinityTraining | None = None,
         *,
         seed: int = 0,
-        validation: tuple[np.ndarray, np.ndarray] | None = None,
+        validation: Sequence[ImageAndTruth] | None = None,
         device: str = "auto",
     ) -> None:
         settings = settings or AffinityTraining()
-        require_same_shape(image=image, truth=truth)
-        require_finite(image, "`image`")
-        truth = as_labels(truth, "`truth`")
-        network = replace(settings.network, intensity=measure_intensity(image))
+        for image, truth in volumes:
+            require_same_shape(image=image, truth=truth)
+            require_finite(image, "`image`")
+        network = replace(settings.network, intensity=measure_intensity(volumes[0][0]))
         self.settings = replace(settings, network=network)
         self.net = build_affinity_net(network, seed=seed).to(choose_device(device))
-        self.step, self.seconds = 0, 0.0
+        self.step, self.best_step = 0, 0
         self.best: float | None = None
         self.n_worse = 0
-        labels = self._labels(truth)
-        judged = None if validation is None else (validation[0], self._labels(validation[1]))
-        if judged is None:
-            fit, slab = hold_out(image.shape, settings.holdout)
-            judged = None if slab is None else (image[slab], labels[slab])
-            image, labels = image[fit], labels[fit]
-        self._validation = None if judged is None else self._prepare_validation(*judged)
-        self._sampler = self._prepare_sampler(image, labels)
+        fit, judged = [], [self._labelled(*pair) for pair in validation or ()]
+        for image, truth in volumes:
+            image, labels = self._labelled(image, truth)
+            part, slab = hold_out(image.shape, settings.holdout if validation is None else 0.0)
+            fit.append((image[part], labels[part]))
+            judged += [] if slab is None else [(image[slab], labels[slab])]
+        self._validation = self._prepare_validation(judged) if judged else None
+        self._sampler = self._prepare_sampler(fit)
         # On maps of two voxels torch's gradients in bfloat16 are not always finite.
         coarsest = np.array(self._sampler.output_zyx) // self.net.grid_zyx
         self._is_short = bool(coarsest.min() > 2) and has_fast_bfloat16(self.net.device)
@@ -82,44 +87,41 @@ class AffinityTrainer:
         self._average = {name: tensor.clone() for name, tensor in self.net.state_dict().items()}
         self._best_weights = self._average
 
-    def run(self, *, steps: int | None = None, minutes: float | None = None) -> Iterator[AffinityRecord]:
-        """Train until the budget is spent or validation stops improving.
+    def run(self, steps: int, *, stop_at: int | None = None) -> Iterator[AffinityRecord]:
+        """Train until the steps are done or validation stops improving.
 
         Parameters
         ----------
-        steps : int, optional
-            Total number of steps, those of earlier runs included.
-        minutes : float, optional
-            Total time, that of earlier runs included. At least one of the two must be given.
+        steps : int
+            Total number of steps, those of earlier runs included; the learning rate falls until then.
+        stop_at : int, optional
+            Step at which to end before that.
 
         Yields
         ------
         record : AffinityRecord
             Whoever stops here may store `state()` and go on another day.
         """
-        if steps is None and minutes is None:
-            raise TrainingError("Training needs an end. Give `steps`, `minutes` or both.")
         losses: list[float] = []
-        started, before = time.perf_counter(), self.seconds
-        while self._progress(steps, minutes) < 1:
-            rate = self._learning_rate(self._progress(steps, minutes))
+        end = steps if stop_at is None else min(steps, stop_at)
+        while self.step < end and not self.is_satisfied:
+            rate = self._learning_rate(self.step / steps)
             with explained_memory(self.net.device, "Use --device cpu, or smaller patches."):
                 losses.append(self._one_step(rate))
             self.step += 1
-            self.seconds = before + time.perf_counter() - started
-            is_last = self._progress(steps, minutes) >= 1
+            is_last = self.step >= end
             judged = self._validation is not None and (
                 is_last or self.step % self.settings.validate_every == 0
             )
             if judged or is_last or self.step % self.settings.report_every == 0:
                 figures, is_best = self._validate() if judged else (None, False)
-                self.seconds = before + time.perf_counter() - started
-                yield AffinityRecord(self.step, float(np.mean(losses)), rate, self.seconds, figures, is_best)
+                yield AffinityRecord(self.step, float(np.mean(losses)), rate, figures, is_best)
                 losses.clear()
-                # The caller may have taken its time; the budget is for training only.
-                started, before = time.perf_counter(), self.seconds
-            if self._validation is not None and self.n_worse >= self.settings.patience:
-                return
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether validation has stopped improving."""
+        return self._validation is not None and self.n_worse >= self.settings.patience
 
     def result(self) -> AffinityNet:
         """Return a network with the best weights so far, in evaluation mode."""
@@ -138,15 +140,23 @@ class AffinityTrainer:
         tensors["dropout"] = self._dropout
         facts = {
             "step": self.step,
-            "seconds": self.seconds,
             "best": self.best,
+            "best_step": self.best_step,
             "n_worse": self.n_worse,
             "rng": self._rng.bit_generator.state,
         }
         return {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}, facts
 
     def resume(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned; data, settings and seed must be the same as then."""
+        """Go back to what `state` returned; data, settings and seed must be the same as then.
+
+        Parameters
+        ----------
+        tensors : mapping of str to Tensor
+            Weights, averages and the state of the optimizer.
+        facts : mapping of str to object
+            Step, best result and the state of the random numbers.
+        """
         try:
             self.net.load_state_dict(_below("net.", tensors))
             self._average = self._copies("average.", tensors)
@@ -159,7 +169,7 @@ class AffinityTrainer:
             self._optimizer.load_state_dict(whole)
             self._dropout = tensors["dropout"].clone()
             self._rng.bit_generator.state = facts["rng"]
-            self.step, self.seconds = int(facts["step"]), float(facts["seconds"])
+            self.step, self.best_step = int(facts["step"]), int(facts["best_step"])
             self.best, self.n_worse = facts["best"], int(facts["n_worse"])
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise TrainingError(
@@ -171,51 +181,57 @@ class AffinityTrainer:
         """Copy a group of saved tensors to the device; training changes them in place."""
         return {name: value.to(self.net.device, copy=True) for name, value in _below(prefix, tensors).items()}
 
-    def _prepare_sampler(self, image: np.ndarray, labels: np.ndarray) -> PatchSampler:
-        """Standardise the image, and fit the patch to the volume."""
+    def _prepare_sampler(self, volumes: Sequence[ImageAndTruth]) -> VolumeSampler:
+        """Standardise the images, and fit the patch to the smallest volume."""
         settings, net = self.settings, self.net
         context = net.halo_zyx if net.is_valid else (0, 0, 0)
-        room = [size - 2 * margin for size, margin in zip(image.shape, context, strict=True)]
+        smallest = np.min([image.shape for image, _ in volumes], axis=0)
+        room = [int(size) - 2 * margin for size, margin in zip(smallest, context, strict=True)]
         z, y, x = (
             max(grid, min(wanted, free) // grid * grid)
             for wanted, free, grid in zip(settings.patch_zyx, room, net.grid_zyx, strict=True)
         )
-        return PatchSampler(
-            net.standardise(image),
-            labels,
-            (z, y, x),
-            context,
-            settings.network.offsets,
-            settings.network.voxel_size_nm,
-            settings.augmentation,
+        return VolumeSampler(
+            [
+                PatchSampler(
+                    net.standardise(image),
+                    labels,
+                    (z, y, x),
+                    context,
+                    settings.network.offsets,
+                    settings.network.voxel_size_nm,
+                    settings.augmentation,
+                )
+                for image, labels in volumes
+            ]
         )
 
-    def _labels(self, truth: np.ndarray) -> np.ndarray:
+    def _labelled(self, image: np.ndarray, truth: np.ndarray) -> ImageAndTruth:
+        """Bring grey values to those of the first volume, and make labels of the truth."""
         settings = self.settings
-        return prepare_labels(
-            truth,
+        labels = prepare_labels(
+            as_labels(truth, "`truth`"),
             dilation=settings.dilation,
             min_voxels=settings.min_voxels,
             background=settings.background,
             voxel_size_nm=settings.network.voxel_size_nm,
         )
+        seen = in_known_range(image, settings.network.intensity, measure_intensity(image))
+        return np.asarray(seen[:, :, :]), labels
 
     def _prepare_validation(
-        self, image: np.ndarray, labels: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Keep the image and the targets of its three neighbours."""
-        require_same_shape(validation_image=image, validation_truth=labels)
-        targets, known = affinity_targets(labels, NEIGHBOURS)
-        if not known.any():
+        self, volumes: Sequence[ImageAndTruth]
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Keep the images and the targets of their three neighbours."""
+        prepared = []
+        for image, labels in volumes:
+            require_same_shape(validation_image=image, validation_truth=labels)
+            prepared.append((image, *affinity_targets(labels, NEIGHBOURS)))
+        if not any(known.any() for _, _, known in prepared):
             raise TrainingError(
                 "The slab held out for validation has no known label. Hold out less, or give `validation`."
             )
-        return image, targets, known
-
-    def _progress(self, steps: int | None, minutes: float | None) -> float:
-        """Return the share of the budget that is spent; 1 is the end."""
-        spent = [(self.step, steps), (self.seconds, None if minutes is None else 60 * minutes)]
-        return max(done / budget if budget > 0 else 1.0 for done, budget in spent if budget is not None)
+        return prepared
 
     def _learning_rate(self, progress: float) -> float:
         """Rise, then fall along a half cosine."""
@@ -271,14 +287,15 @@ class AffinityTrainer:
     def _validate(self) -> tuple[AffinityFigures, bool]:
         """Judge the averaged weights on the held-out slab, and remember the best."""
         assert self._validation is not None
-        image, targets, known = self._validation
         net = build_affinity_net(self.settings.network).to(self.net.device)
         net.load_state_dict(self._average)
-        figures = judge(predict_affinities(net, image), targets, known)
+        figures = judge_several(
+            (predict_affinities(net, image), targets, known) for image, targets, known in self._validation
+        )
         value = figures.balanced_cross_entropy
         is_best = self.best is None or value < self.best
         if is_best:
-            self.best, self.n_worse = value, 0
+            self.best, self.best_step, self.n_worse = value, self.step, 0
             self._best_weights = {name: tensor.clone() for name, tensor in self._average.items()}
         else:
             self.n_worse += 1
@@ -286,23 +303,21 @@ class AffinityTrainer:
 
 
 def train_affinity(
-    image: np.ndarray,
-    truth: np.ndarray,
+    volumes: Sequence[ImageAndTruth],
     settings: AffinityTraining | None = None,
     *,
+    steps: int,
     seed: int = 0,
-    steps: int | None = None,
-    minutes: float | None = None,
-    validation: tuple[np.ndarray, np.ndarray] | None = None,
+    validation: Sequence[ImageAndTruth] | None = None,
     device: str = "auto",
 ) -> Generator[AffinityRecord, None, AffinityNet]:
     """Train a network from the start; `net = yield from train_affinity(...)` gets the result.
 
     Parameters
     ----------
-    image, truth, settings, seed, validation, device
+    volumes, settings, seed, validation, device
         As in `AffinityTrainer`.
-    steps, minutes
+    steps
         As in `AffinityTrainer.run`.
 
     Yields
@@ -314,8 +329,8 @@ def train_affinity(
     net : AffinityNet
         The best weights, in evaluation mode.
     """
-    trainer = AffinityTrainer(image, truth, settings, seed=seed, validation=validation, device=device)
-    yield from trainer.run(steps=steps, minutes=minutes)
+    trainer = AffinityTrainer(volumes, settings, seed=seed, validation=validation, device=device)
+    yield from trainer.run(steps)
     return trainer.result()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import fastremap
@@ -31,7 +32,7 @@ def prepare_labels(
     background: Background = "unknown",
     voxel_size_nm: Sequence[float] = (1.0, 1.0, 1.0),
 ) -> np.ndarray:
-    """Turn true labels into the ids that targets are made from.
+    """Symmetry true labels into the ids that targets are made from.
 
     Parameters
     ----------
@@ -201,22 +202,61 @@ class PatchSampler:
         """Draw a patch; targets are made after the symmetry, so they point to the right neighbours."""
         symmetry = draw_symmetry(rng, self.augmentation, self.voxel_size_nm)
         size, context = symmetry.source(self.output_zyx), symmetry.source(self.context_zyx)
-        spare = [n - s - 2 * c + 1 for n, s, c in zip(self.image.shape, size, context, strict=True)]
-        if min(spare) < 1:
+        if any(n < s + 2 * c for n, s, c in zip(self.image.shape, size, context, strict=True)):
             symmetry = Symmetry(mirrored=symmetry.mirrored)
             size, context = self.output_zyx, self.context_zyx
-            spare = [n - s - 2 * c + 1 for n, s, c in zip(self.image.shape, size, context, strict=True)]
-        low = [int(rng.integers(n)) + c for n, c in zip(spare, context, strict=True)]
+        low = [self._draw_low(rng, axis, s, c) for axis, (s, c) in enumerate(zip(size, context, strict=True))]
         image = _window(self.image, low, size, context)
         reach = symmetry.source(self._reach())
         labels = symmetry.apply(_window(self.labels, low, size, reach))
         targets, known = affinity_targets(labels, self.offsets, self._reach())
         return Patch(vary_intensity(symmetry.apply(image), rng, self.augmentation), targets, known)
 
+    @cached_property
+    def _labelled(self) -> list[tuple[int, int]]:
+        """Bounds of the known labels, per axis."""
+        is_known, bounds = self.labels != UNKNOWN, []
+        for axis in range(3):
+            found = np.flatnonzero(is_known.any(axis=tuple(other for other in range(3) if other != axis)))
+            bounds.append((int(found[0]), int(found[-1]) + 1) if len(found) else (0, self.labels.shape[axis]))
+        return bounds
+
+    def _draw_low(self, rng: np.random.Generator, axis: int, size: int, context: int) -> int:
+        """Draw where a patch begins: anywhere, as long as half of it or more lies where labels are."""
+        begin, end = self._labelled[axis]
+        lowest, highest = context, self.image.shape[axis] - size - context
+        low = min(max(lowest, begin - size // 2), highest)
+        high = max(min(highest, end - size // 2), low)
+        return int(rng.integers(low, high + 1))
+
     def _reach(self) -> IntTriple:
         """Return how far neighbours lie, per axis."""
         z, y, x = (max(abs(offset[axis]) for offset in self.offsets) for axis in range(3))
         return z, y, x
+
+
+@dataclass(frozen=True, eq=False)
+class VolumeSampler:
+    """Draws patches from several volumes, from each as often as it has known voxels."""
+
+    samplers: Sequence[PatchSampler]
+
+    @property
+    def output_zyx(self) -> IntTriple:
+        """Voxels with targets per patch."""
+        return self.samplers[0].output_zyx
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        """What each volume has of all known voxels."""
+        counts = np.array([np.count_nonzero(sampler.labels != UNKNOWN) for sampler in self.samplers])
+        shares: np.ndarray = counts / counts.sum()
+        return shares
+
+    def draw(self, rng: np.random.Generator) -> Patch:
+        """Draw a patch from one of the volumes."""
+        index = int(rng.choice(len(self.samplers), p=self._shares)) if len(self.samplers) > 1 else 0
+        return self.samplers[index].draw(rng)
 
 
 def _window(volume: np.ndarray, low: Sequence[int], size: Sequence[int], margin: Sequence[int]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +49,17 @@ def affinity_loss(
 
 
 def class_weights(targets: torch.Tensor, known: torch.Tensor, balance: float) -> torch.Tensor:
-    """Weigh each affinity by how rare its class is in its patch and channel; 0 where it is unknown."""
+    """Weigh each affinity by how rare its class is in its patch and channel; 0 where it is unknown.
+
+    Parameters
+    ----------
+    targets : Tensor, shape (N, C, Z, Y, X)
+        0 or 1 for each affinity.
+    known : Tensor, shape (N, C, Z, Y, X)
+        1 where the truth is known, otherwise 0.
+    balance : float
+        As in `affinity_loss`.
+    """
     axes = (2, 3, 4)
     total = known.sum(axes, keepdim=True)
     ones = (targets * known).sum(axes, keepdim=True)
@@ -96,3 +107,10 @@ def judge(probabilities: np.ndarray, targets: np.ndarray, known: np.ndarray) -> 
     pairs = float(ones.sum()) * float(zeros.sum())
     auc = float((ones * (below + 0.5 * zeros)).sum()) / pairs if pairs else float("nan")
     return AffinityFigures(float(losses.mean()), float(np.mean(classes)), auc)
+
+
+def judge_several(parts: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> AffinityFigures:
+    """Judge several volumes as one; each part is as in `judge`."""
+    known = [(probabilities[is_known], targets[is_known]) for probabilities, targets, is_known in parts]
+    probabilities, targets = (np.concatenate(column) for column in zip(*known, strict=True))
+    return judge(probabilities, targets, np.ones(targets.shape, dtype=bool))

@@ -90,15 +90,21 @@ class AffinityRecord:
     loss: float
     """Mean over the steps since the last record."""
     learning_rate: float
-    seconds: float
-    """Time spent in this and earlier runs."""
     figures: AffinityFigures | None = None
     """Of the held-out slab, when it was looked at."""
     is_best: bool = False
 
 
 def hold_out(shape: tuple[int, ...], share: float) -> tuple[tuple[slice, ...], tuple[slice, ...] | None]:
-    """Split a volume along its longest axis into a part to fit and a slab to judge by."""
+    """Split a volume along its longest axis into a part to fit and a slab to judge by.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the volume.
+    share : float
+        Part of it to judge by, 0 to less than 1.
+    """
     if not 0 <= share < 1:
         raise TrainingError(f"`holdout` is {share}, but it is a share of the volume. Give 0 to less than 1.")
     axis = int(np.argmax(shape))

@@ -35,7 +35,17 @@ class Augmentation:
 def draw_symmetry(
     rng: np.random.Generator, augmentation: Augmentation, voxel_size_nm: Sequence[float]
 ) -> Symmetry:
-    """Choose one of the symmetries that the settings allow, all equally likely."""
+    """Choose one of the symmetries that the settings allow, all equally likely.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of the draw.
+    augmentation : Augmentation
+        Which symmetries are allowed.
+    voxel_size_nm : sequence of float
+        Along z, y, x; only axes with equal voxel sizes are exchanged.
+    """
     choices = all_symmetries(voxel_size_nm, exchange=augmentation.transposes, mirror=augmentation.flips)
     return choices[int(rng.integers(len(choices)))]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,8 +33,6 @@ class EnergyTraining:
     patience: int = 3
     """Epochs without a better validation loss before it stops."""
     seed: int = 0
-    seconds: float = float("inf")
-    """Stop after the epoch in which this time runs out."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,6 @@ class EnergyRecord:
     validation_loss: float
     validation_auc: float
     """How well the energy change of single centres tells false merges from true ones."""
-    seconds: float
 
 
 def train_energy(
@@ -89,7 +85,7 @@ def train_energy(
         network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
     loss = LOSSES[settings.loss]
-    best, best_loss, waited, begin = copy.deepcopy(network.state_dict()), float("inf"), 0, time.monotonic()
+    best, best_loss, waited = copy.deepcopy(network.state_dict()), float("inf"), 0
     for epoch in range(settings.max_epochs):
         network.train()
         losses = []
@@ -111,10 +107,8 @@ def train_energy(
             best, best_loss, waited = copy.deepcopy(network.state_dict()), validation, 0
         else:
             waited += 1
-        yield EnergyRecord(
-            spec_name, epoch, float(np.mean(losses)), validation, auc, time.monotonic() - begin
-        )
-        if waited >= settings.patience or time.monotonic() - begin > settings.seconds:
+        yield EnergyRecord(spec_name, epoch, float(np.mean(losses)), validation, auc)
+        if waited >= settings.patience:
             break
     if keep_best:
         network.load_state_dict(best)
@@ -159,7 +153,15 @@ def _validate(
 
 
 def weighted_auc(score: np.ndarray, y: np.ndarray) -> float:
-    """Chance that a false merge (y > 0) scores higher than a true one, both drawn by weight."""
+    """Chance that a false merge (y > 0) scores higher than a true one, both drawn by weight.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n,)
+        Score of each merge.
+    y : ndarray, shape (n,)
+        Signed weight of each merge, above 0 for a false one.
+    """
     order = np.argsort(score, kind="stable")
     weight, is_false, score = np.abs(y[order]).astype(np.float64), y[order] > 0, score[order]
     group = np.cumsum(np.concatenate([[0], score[1:] != score[:-1]]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,16 @@ from napari_celis.core.parallel import Pool
 from napari_celis.core.presets import Preset
 from napari_celis.models.energy import EnergyNetwork, preset_settings
 from napari_celis.models.features import LAYOUT_GRID, CentreFeatures
+from napari_celis.training.budget import affordable, kept_cost, processor_seconds
 from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.energy import EnergyRecord, EnergyTraining, train_energy
 from napari_celis.training.examples import Examples, join_examples, sample_examples
 from napari_celis.training.folds import Scene
-from napari_celis.training.records import Records, TrainRecord
+from napari_celis.training.records import Records, TrainRecord, within
+
+MOST_EPOCHS = 30
+REHEARSED = 8192
+"""Examples by which the cost of all is measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +44,7 @@ class EnergyPlan:
     """Per spec and slab."""
     power: float
     seconds: float
-    """For one network."""
+    """Processor time per thread, for one network."""
     seed: int
 
 
@@ -84,9 +89,8 @@ def fit_energies(
         part = f"{stage} {spec.name}"
         kept = checkpoint.load(part)
         if kept is None:
-            networks, facts = yield from _fit_spec(
-                spec, views, plan, device, part, index / len(specs), len(specs)
-            )
+            records = _fit_spec(spec, views, plan, checkpoint, device, part)
+            networks, facts = yield from within(records, index / len(specs), (index + 1) / len(specs))
             checkpoint.keep(part, _tensors(networks), facts)
         else:
             facts = kept[1]
@@ -101,16 +105,17 @@ def _fit_spec(
     spec: DescriptorSpec,
     views: tuple[Sequence[View], Sequence[View]],
     plan: EnergyPlan,
+    checkpoint: Checkpoint,
     device: torch.device,
     part: str,
-    begin: float,
-    n_specs: int,
 ) -> Records[tuple[list[EnergyNetwork], dict[str, Any]]]:
     """Train the three networks of one spec."""
-    yield TrainRecord(part, begin)
+    yield TrainRecord(part, 0.0)
     rng = np.random.default_rng(plan.seed)
     data = [_examples(spec, own, plan, rng) for own in views]
-    training = EnergyTraining(seed=plan.seed, seconds=plan.seconds)
+    cost = kept_cost(checkpoint, f"cost of {part}", lambda: _cost_of_example(spec, data[0], plan, device))
+    n_epochs = affordable(plan.seconds, cost * max(len(examples) for examples, _ in data), MOST_EPOCHS)
+    training = EnergyTraining(seed=plan.seed, max_epochs=n_epochs)
     networks, epochs, auc = [], [], []
     for fold in range(2):
         (fit, features), (held_out, held_out_features) = data[fold], data[1 - fold]
@@ -122,7 +127,7 @@ def _fit_spec(
             best = record if best is None or record.validation_loss < best.validation_loss else best
             yield TrainRecord(
                 part,
-                begin + (fold + min(1.0, record.seconds / plan.seconds)) / 3 / n_specs,
+                (fold + (record.epoch + 1) / n_epochs) / 3,
                 {
                     "loss": record.loss,
                     "validation_loss": record.validation_loss,
@@ -137,14 +142,27 @@ def _fit_spec(
     network = _new_network(plan, spec, features)
     # There is nothing left to stop by: as many epochs as each slab alone needed.
     n_epochs = max(1, round(float(np.mean(epochs))))
-    training = replace(training, max_epochs=n_epochs, patience=n_epochs, seconds=2 * plan.seconds)
+    training = replace(training, max_epochs=n_epochs, patience=n_epochs)
     little = Examples(both.centres[:1], both.before[:1], both.after[:1], both.y[:1])
     for record in train_energy(
         spec.name, network, both, features, little, features, training, device, keep_best=False
     ):
-        done = begin + (2 + (record.epoch + 1) / n_epochs) / 3 / n_specs
-        yield TrainRecord(part, done, {"loss": record.loss})
+        yield TrainRecord(part, (2 + (record.epoch + 1) / n_epochs) / 3, {"loss": record.loss})
     return [*networks, network], {"auc": auc, "epochs": epochs, "n_features": features.layout.shape[1]}
+
+
+def _cost_of_example(
+    spec: DescriptorSpec, data: tuple[Examples, CentreFeatures], plan: EnergyPlan, device: torch.device
+) -> float:
+    """Measure what an epoch costs per example, its judgement included, with a network that is thrown away."""
+    examples, features = data
+    few = Examples(*(getattr(examples, field.name)[:REHEARSED] for field in fields(examples)))
+    network, training = _new_network(plan, spec, features), EnergyTraining(max_epochs=2)
+    begin = 0.0
+    for record in train_energy(spec.name, network, few, features, few, features, training, device):
+        if record.epoch == 0:
+            begin = processor_seconds(device)
+    return (processor_seconds(device) - begin) / len(few)
 
 
 def _examples(

@@ -160,7 +160,15 @@ def sample_examples(
 
 
 def join_examples(parts: Sequence[Examples], first_centre: Sequence[int]) -> Examples:
-    """Put examples of several tilings together; the centres of each are counted from its `first_centre`."""
+    """Put examples of several tilings together; the centres of each are counted from its `first_centre`.
+
+    Parameters
+    ----------
+    parts : sequence of Examples
+        One per tiling.
+    first_centre : sequence of int
+        Index of the first centre of each tiling in the whole.
+    """
     centres = [part.centres + first for part, first in zip(parts, first_centre, strict=True)]
     columns = ([getattr(part, name) for part in parts] for name in ("before", "after", "y"))
     return Examples(np.concatenate(centres).astype(np.int32), *(np.concatenate(column) for column in columns))

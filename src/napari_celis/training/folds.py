@@ -34,19 +34,40 @@ class Scene:
 
     @classmethod
     def make(cls, labels: np.ndarray, truth: np.ndarray, interior: np.ndarray) -> Scene:
-        """Index supervoxels and find what they share with the truth."""
+        """Index supervoxels and find what they share with the truth.
+
+        Parameters
+        ----------
+        labels : ndarray of int, shape (Z, Y, X)
+            Supervoxel ids.
+        truth : ndarray of int, shape (Z, Y, X)
+            Object ids, 0 where nothing is known.
+        interior : ndarray of float, shape (Z, Y, X)
+            From `interior_probability`.
+        """
         supervoxels = Supervoxels.from_labels(labels)
         actions = ActionTable.from_supervoxels(supervoxels)
         return cls(supervoxels, actions, overlap(supervoxels, truth), interior)
 
-    def expert_states(self, shares: Sequence[float]) -> list[np.ndarray]:
-        """Follow the expert and return the actions taken after these shares of its way, bool (A,) each."""
+    def expert_order(self) -> list[int]:
+        """Follow the expert and return the actions that it takes."""
         graph = SegmentGraph(self.actions, self.supervoxels.sizes)
-        order = [step.action_index for step in expert_steps(graph, self.overlaps)]
-        return self.states_along(order, shares)
+        return [step.action_index for step in expert_steps(graph, self.overlaps)]
+
+    def expert_states(self, shares: Sequence[float]) -> list[np.ndarray]:
+        """Return the actions taken after these shares of the expert's way, bool (A,) each."""
+        return self.states_along(self.expert_order(), shares)
 
     def states_along(self, order: Sequence[int], shares: Sequence[float]) -> list[np.ndarray]:
-        """Return the actions taken after these shares of a sequence of actions, bool (A,) each."""
+        """Return the actions taken after these shares of a sequence of actions, bool (A,) each.
+
+        Parameters
+        ----------
+        order : sequence of int
+            Actions, in the order in which they are taken.
+        shares : sequence of float
+            Parts of that sequence, each 0 to 1.
+        """
         states = []
         for share in shares:
             taken = np.zeros(len(self.actions), dtype=bool)
@@ -55,11 +76,27 @@ class Scene:
         return states
 
     def table(self, spec: DescriptorSpec, pool: Pool) -> RegionTable:
-        """Fill the regions of one spec."""
+        """Fill the regions of one spec.
+
+        Parameters
+        ----------
+        spec : DescriptorSpec
+            Lays out the regions.
+        pool : Pool
+            The threads that fill them.
+        """
         return fill(tile(self.supervoxels.dense.shape, spec), self.supervoxels, self.actions, pool)
 
     def features(self, spec: DescriptorSpec, grid: int) -> CentreFeatures:
-        """Image features of every centre of a spec."""
+        """Image features of every centre of a spec.
+
+        Parameters
+        ----------
+        spec : DescriptorSpec
+            Lays out the centres.
+        grid : int
+            Points per axis at which the box is read.
+        """
         centres = tile(self.interior.shape, spec).centres
         return centre_features(self.interior, centres, spec, grid)
 
@@ -89,13 +126,32 @@ class Slab:
         scene = self.upright
         return measure_contacts(scene.supervoxels, scene.actions, np.ascontiguousarray(self.affinities))
 
+    def window(self, share: float, smallest: int) -> Slab:
+        """Cut out the middle of the slab, with this share of its sections' area.
+
+        Parameters
+        ----------
+        share : float
+            1 and more keeps all of it.
+        smallest : int
+            Least extent in voxels along y and x, where there is as much.
+        """
+        if share >= 1:
+            return self
+        parts = []
+        for size in self.labels.shape[1:]:
+            wanted = min(size, max(smallest, round(size * share**0.5)))
+            parts.append(slice((size - wanted) // 2, (size - wanted) // 2 + wanted))
+        return self._cut(parts[0], parts[1])
+
     def quarters(self) -> list[Slab]:
         """Cut the slab along y and x: pieces of large bodies are many decisions where the body is one."""
         halves = [slab_bounds(size) for size in self.labels.shape[1:]]
-        return [
-            Slab(*(np.ascontiguousarray(a[..., y, x]) for a in (self.labels, self.truth, self.affinities)))
-            for y, x in product(*halves)
-        ]
+        return [self._cut(y, x) for y, x in product(*halves)]
+
+    def _cut(self, y: slice, x: slice) -> Slab:
+        """Cut a part out of every section."""
+        return Slab(*(np.ascontiguousarray(a[..., y, x]) for a in (self.labels, self.truth, self.affinities)))
 
     def transformed(self, symmetry: Symmetry) -> Scene:
         """The slab in another orientation."""
@@ -104,6 +160,14 @@ class Slab:
 
 
 def slab_bounds(n_sections: int, n_slabs: int = 2) -> list[slice]:
-    """Cut the sections of a volume into slabs of about equal thickness."""
+    """Cut the sections of a volume into slabs of about equal thickness.
+
+    Parameters
+    ----------
+    n_sections : int
+        Sections of the volume.
+    n_slabs : int
+        Slabs to cut it into.
+    """
     cuts = np.linspace(0, n_sections, n_slabs + 1).round().astype(int)
     return [slice(int(a), int(b)) for a, b in pairwise(cuts)]

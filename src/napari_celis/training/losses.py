@@ -17,14 +17,30 @@ LossName = Literal["difference", "log", "linear"]
 
 
 def log_loss(logits: Tensor, y: Tensor) -> Tensor:
-    """Weighted log loss, -|y| [1{y > 0} log a + 1{y < 0} log(1 - a)], one number per row."""
+    """Weighted log loss, -|y| [1{y > 0} log a + 1{y < 0} log(1 - a)], one number per row.
+
+    Parameters
+    ----------
+    logits : Tensor, shape (n,)
+        Energies before the sigmoid.
+    y : Tensor, shape (n,)
+        Signed weights, above 0 for a bad state.
+    """
     is_bad = (y > 0).to(logits.dtype)
     loss: Tensor = y.abs() * functional.binary_cross_entropy_with_logits(logits, is_bad, reduction="none")
     return loss
 
 
 def linear_loss(logits: Tensor, y: Tensor) -> Tensor:
-    """Signed linear loss, -y a, one number per row: how the energies enter the scores."""
+    """Signed linear loss, -y a, one number per row: how the energies enter the scores.
+
+    Parameters
+    ----------
+    logits : Tensor, shape (n,)
+        Energies before the sigmoid.
+    y : Tensor, shape (n,)
+        Signed weights, above 0 for a bad state.
+    """
     return -y * torch.sigmoid(logits)
 
 
@@ -42,6 +58,13 @@ def difference_loss(before: Tensor, after: Tensor, y: Tensor) -> Tensor:
 
     The paper's losses want two energies right by themselves, though the energy before a merge is the same for
     the right and the wrong merges of a place. Only how it changes can tell them apart.
+
+    Parameters
+    ----------
+    before, after : Tensor, shape (n,)
+        Logits of the energy before and after each merge.
+    y : Tensor, shape (n,)
+        Signed weights, above 0 for a wrong merge.
     """
     return log_loss(after - before, y).mean()
 

@@ -51,7 +51,15 @@ class PolicyExamples:
 
 
 class TruthAlong:
-    """Segments and what they share with the truth, while merges are made."""
+    """Segments and what they share with the truth, while merges are made.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        Whose merges are followed.
+    overlaps : Overlaps
+        What its supervoxels share with the truth.
+    """
 
     def __init__(self, agglomerator: Agglomerator, overlaps: Overlaps) -> None:
         self._actions = agglomerator.actions
@@ -83,7 +91,15 @@ class TruthAlong:
 
 
 def state_examples(agglomerator: Agglomerator, along: TruthAlong) -> PolicyExamples:
-    """Describe every action that greedy may take now."""
+    """Describe every action that greedy may take now.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        In the state to describe.
+    along : TruthAlong
+        The same state, compared with the truth.
+    """
     return _describe(agglomerator, along, np.flatnonzero(agglomerator.available())).known()
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.evaluator import NetworkEnergy
 from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
+from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.folds import Slab
 from napari_celis.training.policy import (
     PolicyExamples,
@@ -30,6 +32,8 @@ from napari_celis.training.threshold import Curve, best_threshold, run_curve
 HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
 """Runs that look for the threshold go on up to these scores: one centre of the densest lattice; 2 % right."""
 CURVE_POINTS = 200
+CLASSIFIERS = ("both", "first", "second")
+"""Names of the policies that are kept: of both folds, and of each."""
 
 
 class Undecided:
@@ -40,15 +44,33 @@ class Undecided:
         return np.zeros(len(contacts))
 
     def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        """Return zeros."""
+        """Return zeros.
+
+        Parameters
+        ----------
+        features, odds : ndarray
+            As in `ContactClassifier`.
+        """
         return np.zeros(len(features))
 
     def lowest_scores(self, low: np.ndarray, high: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        """Return zeros."""
+        """Return zeros.
+
+        Parameters
+        ----------
+        low, high, odds : ndarray
+            As in `ContactClassifier`.
+        """
         return np.zeros(len(low))
 
     def parts(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        """Nothing adds to a score."""
+        """Nothing adds to a score.
+
+        Parameters
+        ----------
+        features, odds : ndarray
+            As in `ContactClassifier`.
+        """
         return np.empty((len(features), 0))
 
 
@@ -58,19 +80,14 @@ class Judged:
 
     slab: Slab
     specs: tuple[DescriptorSpec, ...]
-    energy: NetworkEnergy
+    networks: Sequence[EnergyNetwork]
+    device: torch.device
 
-    @classmethod
-    def make(
-        cls,
-        slab: Slab,
-        specs: tuple[DescriptorSpec, ...],
-        networks: Sequence[EnergyNetwork],
-        device: torch.device,
-    ) -> Judged:
-        """Compute the features of a slab."""
-        features = [slab.upright.features(spec, LAYOUT_GRID) for spec in specs]
-        return cls(slab, specs, NetworkEnergy(networks, features, device))
+    @cached_property
+    def energy(self) -> NetworkEnergy:
+        """The networks with the features of the slab; made when they are needed."""
+        features = [self.slab.upright.features(spec, LAYOUT_GRID) for spec in self.specs]
+        return NetworkEnergy(self.networks, features, self.device)
 
     def agglomerator(self, classifier: ContactClassifier | None) -> Agglomerator:
         """Start over, ordered by energy or by a classifier."""
@@ -86,13 +103,28 @@ class Judged:
             sums = agglomerator.sums_by_spec()
         return sums, scene.overlaps.changes(scene.actions.u, scene.actions.v)
 
+    def own_order(self) -> list[int]:
+        """Follow the energy to its end and return the actions that it takes."""
+        with self.agglomerator(None) as agglomerator:
+            return [step.action_index for step in agglomerator.steps()]
+
     def first_examples(self) -> PolicyExamples:
         """Describe all actions before anything is merged."""
         with self.agglomerator(Undecided()) as agglomerator:
             return state_examples(agglomerator, self._along(agglomerator))
 
     def visited(self, classifier: ContactClassifier, *, own_mistakes: bool, most: int) -> PolicyExamples:
-        """Follow a policy and collect what it decides on."""
+        """Follow a policy and collect what it decides on.
+
+        Parameters
+        ----------
+        classifier : ContactClassifier
+            The policy to follow.
+        own_mistakes : bool
+            Whether wrong merges that it believes in are made too; otherwise the truth forbids them.
+        most : int
+            Single decisions after which the run ends.
+        """
         with self.agglomerator(classifier) as agglomerator:
             return visit(agglomerator, self._along(agglomerator), own_mistakes=own_mistakes, most=most)
 
@@ -107,45 +139,108 @@ class Judged:
 
 
 def fit_policy(
-    judged: tuple[Judged, Judged], power: float, most: int, *, along_runs: bool, seed: int
+    judged: tuple[Sequence[Judged], Sequence[Judged]],
+    power: float,
+    most: int,
+    checkpoint: Checkpoint,
+    *,
+    along_runs: bool,
+    seed: int,
 ) -> Records[tuple[PolicyClassifier, list[PolicyClassifier]]]:
-    """Learn from the first state of both slabs, and if wanted along two agglomerations of each.
+    """Learn from the first state of all slabs, and if wanted along two agglomerations of each.
 
-    Each slab is agglomerated by the policy of the other one, as a new volume would be: first the truth
+    Each slab is agglomerated by the policy of the other fold, as a new volume would be: first the truth
     forbids wrong merges, then they are made. No run goes beyond `most` decisions.
+
+    Parameters
+    ----------
+    judged : two sequences of Judged
+        The slabs of the first fold, and of the second.
+    power : float
+        Examples weigh |change of error| to this power.
+    most : int
+        Decisions along one run.
+    checkpoint : Checkpoint
+        Keeps what is finished.
+    along_runs : bool
+        Whether to learn along runs.
+    seed : int
+        Of the forests.
 
     Returns
     -------
     classifier : PolicyClassifier
-        Of both slabs.
+        Of both folds.
     own : list of PolicyClassifier
-        Of each slab alone.
+        Of each fold alone.
     """
     yield TrainRecord("policy", 0.0)
-    examples = [[one.first_examples()] for one in judged]
+    kept = checkpoint.load("policy")
+    if kept is not None:
+        both, *own = (PolicyClassifier.from_tensors(_below(f"{name}.", kept[0])) for name in CLASSIFIERS)
+        return both, own
+    examples = [[one.first_examples() for one in fold] for fold in judged]
 
     def fit(parts: Sequence[PolicyExamples]) -> PolicyClassifier:
         return fit_classifier(PolicyExamples.join(parts), power, seed)
 
     for index, own_mistakes in enumerate((False, True) if along_runs else ()):
         own = [fit(parts) for parts in examples]
-        for fold, one in enumerate(judged):
-            yield TrainRecord("policy", 0.4 * index + 0.1 + 0.15 * fold)
-            examples[fold].append(one.visited(own[1 - fold], own_mistakes=own_mistakes, most=most))
-    return fit(examples[0] + examples[1]), [fit(parts) for parts in examples]
+        for number, fold in enumerate(judged):
+            yield TrainRecord("policy", 0.4 * index + 0.1 + 0.15 * number)
+            for one in fold:
+                examples[number].append(one.visited(own[1 - number], own_mistakes=own_mistakes, most=most))
+    found = [fit(examples[0] + examples[1]), *(fit(parts) for parts in examples)]
+    tensors = {
+        f"{name}.{key}": tensor
+        for name, classifier in zip(CLASSIFIERS, found, strict=True)
+        for key, tensor in classifier.to_tensors().items()
+    }
+    checkpoint.keep("policy", tensors, {})
+    return found[0], found[1:]
 
 
-def choose_threshold(
-    judged: Sequence[tuple[Judged, ContactClassifier | None]], stage: str
-) -> Records[tuple[float, dict[str, Any]]]:
-    """Agglomerate pieces by what never saw them, and choose the best stopping point.
+def _below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Take the tensors whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def run_curves(
+    judged: Sequence[tuple[Judged, ContactClassifier | None]], stage: str, checkpoint: Checkpoint
+) -> Records[list[Curve]]:
+    """Agglomerate pieces by what never saw them.
 
     Parameters
     ----------
     judged : sequence of (Judged, ContactClassifier)
-        Pieces of the volume, and what to order each by; None goes by energy.
+        Pieces of the volumes, and what to order each by; None goes by energy.
     stage : str
         What to call it.
+    checkpoint : Checkpoint
+        Keeps every curve.
+
+    Returns
+    -------
+    curves : list of Curve
+        Error over threshold of each piece.
+    """
+    curves = []
+    for index, (one, classifier) in enumerate(judged):
+        yield TrainRecord(stage, index / len(judged))
+        part = f"{stage} {index + 1}"
+        kept = checkpoint.load(part)
+        if kept is None:
+            curve = one.curve(classifier)
+            tensors = {"score": torch.from_numpy(curve.score), "vi": torch.from_numpy(curve.vi)}
+            checkpoint.keep(part, tensors, {})
+        else:
+            curve = Curve(kept[0]["score"].numpy(), kept[0]["vi"].numpy())
+        curves.append(curve)
+    return curves
+
+
+def choose_threshold(curves: Sequence[Curve]) -> tuple[float, dict[str, Any]]:
+    """Choose the best stopping point of several runs.
 
     Returns
     -------
@@ -154,10 +249,6 @@ def choose_threshold(
     curve : dict
         The change of the variation of information there, and over all thresholds.
     """
-    curves = []
-    for index, (one, classifier) in enumerate(judged):
-        yield TrainRecord(stage, index / len(judged))
-        curves.append(one.curve(classifier))
     threshold, scores, vi = best_threshold(curves)
     thinned = np.unique(np.linspace(0, len(scores) - 1, CURVE_POINTS).round().astype(int))
     return threshold, {

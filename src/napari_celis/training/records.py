@@ -23,7 +23,15 @@ Records = Generator[TrainRecord, None, Result]
 
 
 def within(records: Records[Result], begin: float, end: float) -> Records[Result]:
-    """Pass the records of a part on, as a part of the whole."""
+    """Pass the records of a part on, as a part of the whole.
+
+    Parameters
+    ----------
+    records : generator of TrainRecord
+        They count from 0 to 1.
+    begin, end : float
+        Where the part begins and ends in the whole, 0 to 1.
+    """
     while True:
         try:
             record = next(records)

@@ -30,7 +30,15 @@ class PrioritySample:
         self.n_seen = 0
 
     def add(self, weights: np.ndarray, *columns: np.ndarray) -> None:
-        """Offer a batch of items: their weights, at least 0, and parallel arrays that describe them."""
+        """Offer a batch of items: their weights, at least 0, and parallel arrays that describe them.
+
+        Parameters
+        ----------
+        weights : ndarray of float, shape (n,)
+            Weight of each item.
+        *columns : ndarray, shape (n, ...)
+            What describes the items.
+        """
         self.n_seen += len(weights)
         draws = 1.0 - self._rng.random(len(weights))
         priorities = weights / draws

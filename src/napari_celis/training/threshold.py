@@ -23,9 +23,24 @@ class Curve:
     vi: np.ndarray
     """Change of the variation of information against no merging, in bits, float64 (n + 1,)."""
 
+    def change_at(self, thresholds: np.ndarray) -> np.ndarray:
+        """Change of the error where a run stops: before the first score that is not below a threshold."""
+        changes: np.ndarray = self.vi[np.searchsorted(self.score, thresholds, side="left") - 1]
+        return changes
+
 
 def run_curve(agglomerator: Agglomerator, overlaps: Overlaps, highest_score: float) -> Curve:
-    """Run greedy up to a generous threshold and note the error after each step."""
+    """Run greedy up to a generous threshold and note the error after each step.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        As it was made, no step taken.
+    overlaps : Overlaps
+        What its supervoxels share with the truth.
+    highest_score : float
+        The run stops here.
+    """
     segments = RunningOverlaps(overlaps)
     index = {int(supervoxel_id): i for i, supervoxel_id in enumerate(agglomerator.supervoxels.ids)}
     score, vi = [-np.inf], [0.0]
@@ -59,9 +74,6 @@ def best_threshold(curves: Sequence[Curve]) -> tuple[float, np.ndarray, np.ndarr
     """
     scores = np.unique(np.concatenate([curve.score[1:] for curve in curves] + [np.zeros(1)]))
     candidates = np.append(scores, np.nextafter(scores[-1], np.inf))
-    # A run with threshold t stops before the first step whose score is not below t.
-    vi = np.mean(
-        [curve.vi[np.searchsorted(curve.score, candidates, side="left") - 1] for curve in curves], axis=0
-    )
+    vi = np.mean([curve.change_at(candidates) for curve in curves], axis=0)
     good = candidates[vi <= vi.min() + TOLERANCE]
     return float(good[np.abs(good).argmin()]), candidates, vi

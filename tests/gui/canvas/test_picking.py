@@ -248,7 +248,7 @@ def test_a_cut_is_shown_before_it_is_made(canvas, qtbot):
     assert "Select a supervoxel" in workspace.messages.current.text
 
 
-def test_the_queue_goes_from_doubt_to_doubt(canvas, qtbot):
+def test_the_queue_goes_from_one_uncertain_merge_to_the_next(canvas, qtbot):
     workspace, decisions, engine = canvas.workspace, canvas.workspace.decisions, canvas.workspace.run.engine
     qtbot.waitUntil(lambda: decisions.pair.geometry is not None)
     for key in (KEY.Key_M, KEY.Key_K, KEY.Key_A, KEY.Key_R):

@@ -28,7 +28,7 @@ def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_vie
     workspace = panel.workspace
     assert workspace is Workspace.of(viewer)
     titles = [panel.tabs.tabText(index) for index in range(panel.tabs.count())]
-    assert titles == ["Data", "Agglomerate", "Decisions", "Shape", "Train", "Export"]
+    assert titles == ["Data", "Agglomerate", "Decisions", "Shape", "Train", "Blocks", "Export"]
     assert panel.status.text().startswith("There is no image yet, and there are no affinities.")
 
     for role, volume in small_volumes().items():

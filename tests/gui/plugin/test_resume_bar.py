@@ -195,8 +195,8 @@ def test_the_tab_agglomerate_shows_what_stood(qtbot):
     tab.show()
     qtbot.waitUntil(lambda: bool(offer.runs))
     offer.go.click()
-    qtbot.waitUntil(lambda: tab.run.isEnabled() and workspace.run.engine is not None)
-    qtbot.waitUntil(lambda: tab.figures.value("Merges") == "3")
+    qtbot.waitUntil(lambda: tab.form.run.isEnabled() and workspace.run.engine is not None)
+    qtbot.waitUntil(lambda: tab.form.figures.value("Merges") == "3")
     assert in_file(path) == kept(steps)
     workspace.dispose()
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from gui.patience import be_patient
+from napari_celis.cli import main
 from napari_celis.core.volume import Volume
 from napari_celis.gui.plugin import viewer_window
 from napari_celis.gui.plugin.demo import show_demo
+from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.volumes import open_volume, write_volume
+from scale.box_world import make_request, run_all, workers
 
 VOXEL_NM = (40.0, 4.0, 4.0)
 GREY = Volume(np.arange(4 * 96 * 80, dtype=np.uint8).reshape(4, 96, 80), VOXEL_NM, name="grey")
@@ -52,3 +57,40 @@ def test_demo_opens_on_the_sample_and_hands_over(make_napari_viewer, monkeypatch
     assert [layer.visible for layer in viewer.layers] == [True, False, True]
     assert viewer.layers.selection.active.name == "supervoxels"
     assert is_running == [True]
+
+
+def test_view_opens_a_box_of_a_result_with_everything_chosen(
+    make_napari_viewer, monkeypatch, qtbot, tmp_path, capsys
+):
+    be_patient(qtbot)
+    request = make_request(tmp_path)
+    with workers() as client:
+        run_all(request, client)
+
+    def celis(*words):
+        monkeypatch.setattr("sys.argv", ["celis", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code
+
+    assert celis("view", request.output, "--box", "0", "99", "0", "10", "0", "10") == 1
+    assert "does not lie in the volume, which has 12 × 40 × 60 voxels" in capsys.readouterr().err
+    assert celis("view", str(tmp_path / "image.zarr"), "--box", "0", "9", "0", "10", "0", "10") == 1
+    assert "holds no block-wise run" in capsys.readouterr().err
+    arguments = ["view", request.output, "--box", "0", "12", "5", "30", "5", "45"]
+    assert celis(*arguments, "--truth", "truth.h5") == 2
+    assert "nothing else" in capsys.readouterr().err
+
+    viewer = make_napari_viewer()
+    monkeypatch.setattr(viewer_window, "Viewer", lambda title: viewer)
+
+    def look():
+        workspace = Workspace.of(viewer)
+        qtbot.waitUntil(lambda: workspace.run.engine is not None)
+        assert workspace.box.is_active
+        assert workspace.data.decided.merges
+        names = [layer.name for layer in viewer.layers]
+        assert names[:3] == ["image of the box", "supervoxels of the box", "segmentation"]
+
+    monkeypatch.setattr(viewer_window, "run", look)
+    assert celis(*arguments) == 0

@@ -3,35 +3,15 @@
 import numba as nb
 import numpy as np
 
-
-@nb.njit(nogil=True, cache=True)
-def count_faces(supervoxels):
-    """Count the voxel faces between two different supervoxels, background left out."""
-    n = 0
-    Z, Y, X = supervoxels.shape
-    for z in range(Z):
-        for y in range(Y):
-            for x in range(X):
-                u = supervoxels[z, y, x]
-                if u == 0:
-                    continue
-                if x + 1 < X:
-                    v = supervoxels[z, y, x + 1]
-                    n += v != 0 and v != u
-                if y + 1 < Y:
-                    v = supervoxels[z, y + 1, x]
-                    n += v != 0 and v != u
-                if z + 1 < Z:
-                    v = supervoxels[z + 1, y, x]
-                    n += v != 0 and v != u
-    return n
+from napari_celis.core.kernels.faces import label_above
 
 
 @nb.njit(nogil=True, cache=True)
-def write_faces(supervoxels, n_supervoxels, keys, positions):
-    """List every face between two supervoxels.
+def list_faces(supervoxels, begin, n_supervoxels, keys, positions):
+    """List every face between two supervoxels, and return their number; count only when `keys` is empty.
 
     supervoxels : int32 (Z, Y, X)  dense index, 0 = background
+    begin       : three ints       faces count whose upper voxel lies at or behind this along every axis
     keys        : int64 (F,)       smaller index * (n_supervoxels + 1) + larger index
     positions   : float32 (F, 3)   middle of the face, in voxels
     """
@@ -45,17 +25,18 @@ def write_faces(supervoxels, n_supervoxels, keys, positions):
                 if u == 0:
                     continue
                 for axis in range(3):
-                    z2, y2, x2 = z + (axis == 0), y + (axis == 1), x + (axis == 2)
-                    if z2 >= Z or y2 >= Y or x2 >= X:
+                    if z + (axis == 0) < begin[0] or y + (axis == 1) < begin[1] or x + (axis == 2) < begin[2]:
                         continue
-                    v = supervoxels[z2, y2, x2]
+                    v = label_above(supervoxels, z, y, x, axis)
                     if v == 0 or v == u:
                         continue
-                    keys[n] = np.int64(min(u, v)) * width + max(u, v)
-                    positions[n, 0] = 0.5 * (z + z2)
-                    positions[n, 1] = 0.5 * (y + y2)
-                    positions[n, 2] = 0.5 * (x + x2)
+                    if len(keys) > 0:
+                        keys[n] = np.int64(min(u, v)) * width + max(u, v)
+                        positions[n, 0] = z + 0.5 * (axis == 0)
+                        positions[n, 1] = y + 0.5 * (axis == 1)
+                        positions[n, 2] = x + 0.5 * (axis == 2)
                     n += 1
+    return n
 
 
 @nb.njit(nogil=True, cache=True)

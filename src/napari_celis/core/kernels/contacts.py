@@ -4,6 +4,7 @@ import numba as nb
 import numpy as np
 
 from napari_celis.core.kernels.adjacency import find_action
+from napari_celis.core.kernels.faces import label_below
 
 UNITS = 2.0**36
 """Sums of a hundred million faces still fit into 64 bits."""
@@ -22,11 +23,12 @@ def _add(sums, row, affinity, bin_of_level):
 
 
 @nb.njit(nogil=True, cache=True)
-def add_faces(supervoxels, affinities, scale, first, second, bin_of_level, contact, low, high, inside):
+def add_faces(supervoxels, affinities, begin, scale, first, second, bin_of_level, contact, low, high, inside):
     """Add the affinity of every voxel face to the contact or the supervoxel that it belongs to.
 
     supervoxels   : int32 (Z, Y, X)      dense index, 0 = background
     affinities    : (3, Z, Y, X)         channel c at p joins p and its neighbour below along axis c
+    begin         : three ints           faces count whose upper voxel lies at or behind this on every axis
     scale         : float                affinity of one unit of `affinities`
     first, second : int64, int32         the actions, as in `find_action`
     bin_of_level  : uint8 (256,)         histogram bin of an affinity in steps of 1/255
@@ -35,17 +37,14 @@ def add_faces(supervoxels, affinities, scale, first, second, bin_of_level, conta
     inside        : int64 (N + 1, 3 + B)
     """
     Z, Y, X = supervoxels.shape
-    for z in range(Z):
-        for y in range(Y):
-            for x in range(X):
+    for z in range(begin[0], Z):
+        for y in range(begin[1], Y):
+            for x in range(begin[2], X):
                 u = supervoxels[z, y, x]
                 if u == 0:
                     continue
                 for axis in range(3):
-                    z2, y2, x2 = z - (axis == 0), y - (axis == 1), x - (axis == 2)
-                    if z2 < 0 or y2 < 0 or x2 < 0:
-                        continue
-                    v = supervoxels[z2, y2, x2]
+                    v = label_below(supervoxels, z, y, x, axis)
                     if v == 0:
                         continue
                     affinity = float(affinities[axis, z, y, x]) * scale

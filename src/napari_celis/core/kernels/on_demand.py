@@ -1,4 +1,4 @@
-"""Evaluate the energy changes of single pairs of components, when somebody asks for them.
+"""Evaluate the energy changes of single pairs of components, on request.
 
 Arguments are those of `napari_celis.core.kernels.changes` and `napari_celis.core.kernels.scores`; energies
 are looked up by `emit_row`.

@@ -78,43 +78,36 @@ def count_contacts(graph, segment):
 
 
 @nb.njit(nogil=True, cache=True)
+def _list_chain(first, after, out):
+    """Write the entries of a linked list and return how many there are; the end is -1."""
+    n = 0
+    entry = first
+    while entry >= 0:
+        out[n] = entry
+        n += 1
+        entry = after[entry]
+    return n
+
+
+@nb.njit(nogil=True, cache=True)
 def list_actions(graph, contact, out):
     """Write the actions of a contact and return how many there are."""
-    n = 0
-    action = graph.first_action[contact]
-    while action >= 0:
-        out[n] = action
-        n += 1
-        action = graph.next_action[action]
-    return n
+    return _list_chain(graph.first_action[contact], graph.next_action, out)
 
 
 @nb.njit(nogil=True, cache=True)
 def list_members(graph, segment, out):
     """Write the supervoxels of a segment and return how many there are."""
-    n = 0
-    member = graph.first_member[segment]
-    while member >= 0:
-        out[n] = member
-        n += 1
-        member = graph.next_member[member]
-    return n
+    return _list_chain(graph.first_member[segment], graph.next_member, out)
 
 
 @nb.njit(nogil=True, cache=True)
-def _name_members(graph, first, name):
-    member = first
-    while member >= 0:
-        graph.segment[member] = name
-        member = graph.next_member[member]
-
-
-@nb.njit(nogil=True, cache=True)
-def _name_actions(graph, first, contact):
-    action = first
-    while action >= 0:
-        graph.contact_of[action] = contact
-        action = graph.next_action[action]
+def _name_chain(first, after, names, name):
+    """Give all entries of a linked list the same name."""
+    entry = first
+    while entry >= 0:
+        names[entry] = name
+        entry = after[entry]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -154,7 +147,7 @@ def join(graph, contact, kept, absorbed, pairs):
             graph.lowest_action[own] = min(graph.lowest_action[own], graph.lowest_action[moved])
             graph.n_actions[own] += graph.n_actions[moved]
             graph.area[own] += graph.area[moved]
-            _name_actions(graph, graph.first_action[moved], own)
+            _name_chain(graph.first_action[moved], graph.next_action, graph.contact_of, own)
         else:
             graph.ends[moved, half & 1] = kept
             tail = half
@@ -169,7 +162,7 @@ def join(graph, contact, kept, absorbed, pairs):
         if before >= 0:
             graph.half_before[before] = tail
         graph.head[kept] = graph.head[absorbed]
-    _name_members(graph, graph.first_member[absorbed], kept)
+    _name_chain(graph.first_member[absorbed], graph.next_member, graph.segment, kept)
     graph.next_member[graph.last_member[kept]] = graph.first_member[absorbed]
     graph.last_member[kept] = graph.last_member[absorbed]
     graph.n_members[kept] += graph.n_members[absorbed]
@@ -189,7 +182,7 @@ def unjoin(graph, contact, kept, absorbed, pairs, before, tail, last_member):
     graph.n_members[kept] -= graph.n_members[absorbed]
     graph.last_member[kept] = last_member
     graph.next_member[last_member] = -1
-    _name_members(graph, graph.first_member[absorbed], absorbed)
+    _name_chain(graph.first_member[absorbed], graph.next_member, graph.segment, absorbed)
     if tail >= 0:
         graph.half_after[tail] = -1
         if before >= 0:
@@ -206,7 +199,7 @@ def unjoin(graph, contact, kept, absorbed, pairs, before, tail, last_member):
         graph.n_actions[own] -= graph.n_actions[moved]
         graph.last_action[own] = last
         graph.next_action[last] = -1
-        _name_actions(graph, graph.first_action[moved], moved)
+        _name_chain(graph.first_action[moved], graph.next_action, graph.contact_of, moved)
         graph.is_open[moved] = True
         side = graph.ends[moved, 1] == absorbed
         half = 2 * moved + side

@@ -9,6 +9,8 @@ plateau differ by at most 1, so three values tell uphill from downhill.
 import numba as nb
 import numpy as np
 
+from napari_celis.core.kernels.faces import label_below
+
 FACE_BITS = 32
 
 
@@ -198,10 +200,7 @@ def list_faces(levels, labels, sizes, lowest, limit, faces):
                 if u == 0:
                     continue
                 for axis in range(3):
-                    z2, y2, x2 = z - (axis == 0), y - (axis == 1), x - (axis == 2)
-                    if z2 < 0 or y2 < 0 or x2 < 0:
-                        continue
-                    v = labels[z2, y2, x2]
+                    v = label_below(labels, z, y, x, axis)
                     if v == u or v == 0 or (sizes[u] >= limit and sizes[v] >= limit):
                         continue
                     level = int(levels[axis, z, y, x])

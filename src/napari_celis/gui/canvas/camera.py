@@ -17,6 +17,17 @@ def camera_of(viewer: Any) -> Any:
     return getattr(viewer, "scene", viewer).camera
 
 
+def middle_of_view(viewer: Any) -> np.ndarray:
+    """Return the position in the middle of what a viewer shows, z, y, x in units of the world."""
+    dims, n_more = viewer.dims, viewer.dims.ndim - 3
+    middle: np.ndarray = np.array(dims.point[n_more:], dtype=float)
+    centre = camera_of(viewer).center[-len(dims.displayed) :]
+    for axis, value in zip(dims.displayed, centre, strict=True):
+        if axis >= n_more:
+            middle[axis - n_more] = value
+    return middle
+
+
 class Camera:
     """Moves the view of one viewer.
 

@@ -15,6 +15,7 @@ from napari_celis.gui.qt.widgets import StatusLine, scrolled, wrapped
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
+from napari_celis.gui.tabs.blockwise.blockwise_tab import BlockwiseTab
 from napari_celis.gui.tabs.data.data_tab import DataTab
 from napari_celis.gui.tabs.decisions.decisions_tab import DecisionsTab
 from napari_celis.gui.tabs.export.export_tab import ExportTab
@@ -27,6 +28,7 @@ TABS = {
     "Decisions": DecisionsTab,
     "Shape": ShapeTab,
     "Train": TrainTab,
+    "Blocks": BlockwiseTab,
     "Export": ExportTab,
 }
 WIDTH, HEIGHT = 400, 640
@@ -63,6 +65,8 @@ class CelisPanel(QWidget):
         self.resume = ResumeBar(workspace)
         self.session = SessionBar(workspace)
         self.tabs = QTabWidget()
+        # All titles fit side by side.
+        self.tabs.tabBar().setStyleSheet("QTabBar::tab { padding: 3px 4px; }")
         self.help = wrapped()
         self._widgets: dict[str, QWidget] = {}
         for title, make in TABS.items():

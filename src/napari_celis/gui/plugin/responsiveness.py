@@ -133,7 +133,7 @@ class _Watch:
         self._timer.start()
         self._wait(lambda: not workspace.preparation.is_busy)
         begin = time.perf_counter()
-        self._panel.tab("Agglomerate").run.click()
+        self._panel.tab("Agglomerate").form.run.click()
         self._wait(self._has_run)
         self._timer.stop()
         if self._problem or self._snapshot is None:

@@ -17,3 +17,10 @@ def signed(value: float) -> str:
     decimals = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
     # What rounds to nothing has no sign.
     return f"{value:+,.{decimals}f}".replace("-", "−") if round(value, decimals) else f"{0:.{decimals}f}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people say it, such as `40 s`, `12 min` or `3.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,9 +24,10 @@ from napari_celis.gui.layers.volume_layers import (
 )
 from napari_celis.gui.session.computed_data import ComputedData
 from napari_celis.gui.session.messages import MessageLine
+from napari_celis.gui.session.run_start import RunStart
 from napari_celis.io.affinities import AffinityVolume
 from napari_celis.pipeline.checks import IncompleteError, check
-from napari_celis.pipeline.choice import Atoms, Choice
+from napari_celis.pipeline.choice import Atoms, Choice, Decided
 from napari_celis.pipeline.recipe import Inputs
 from napari_celis.pipeline.session_data import Sources
 
@@ -109,6 +111,7 @@ class DataSelection(QObject):
         """How often a chosen layer was edited; another number means that what was read is out of date."""
         self._layers: dict[Role, Layer | None] = dict.fromkeys(LAYER_ROLES)
         self._computed = ComputedData()
+        self._start = RunStart()
         viewer.layers.events.inserted.connect(self._on_inserted)
         viewer.layers.events.removed.connect(self._on_removed)
 
@@ -206,6 +209,42 @@ class DataSelection(QObject):
         self.changed.emit()
         self.check()
 
+    def use_choice(
+        self, choice: Choice, layers: Mapping[VolumeRole, Layer], model_path: Path | None = None
+    ) -> None:
+        """Show and use other volumes and another model, and begin with what is decided about them.
+
+        Parameters
+        ----------
+        choice : Choice
+            What to use; supervoxels and model are there.
+        layers : mapping of str to Layer
+            New layers that show its volumes, by role; all other roles become free.
+        model_path : Path, optional
+            The file of the model.
+        """
+        self._layers = dict.fromkeys(LAYER_ROLES)
+        for role, layer in layers.items():
+            self._layers[role] = layer
+        self.affinities_file = choice.affinities
+        self.model, self.model_path, self.loading_path = choice.model, model_path, None
+        self.policy, self.any_voxel_size = choice.known_policy, choice.any_voxel_size
+        supervoxels = layers["supervoxels"]
+        self._start.use(supervoxels, choice)
+        if choice.atoms is not None:
+            self._computed.keep_atoms(supervoxels.data, choice.atoms)
+        # Everything is in its place when the first layer comes and others hear of it.
+        for layer in layers.values():
+            self._watch_edits(layer)
+            self._viewer.add_layer(layer)
+        self.changed.emit()
+        self.check()
+
+    @property
+    def decided(self) -> Decided:
+        """What a run of the chosen supervoxels begins with."""
+        return self._start.decided(self.supervoxels_layer)
+
     # What comes of it.
 
     def origin(self) -> DataOrigin:
@@ -234,6 +273,7 @@ class DataSelection(QObject):
             any_voxel_size=self.any_voxel_size,
             atoms=self.counted(supervoxels),
         )
+        choice = self._start.apply(choice, self.supervoxels_layer)
         return replace(choice, known_affinities=self._computed.affinities_of(choice))
 
     def sources(self) -> Sources:
@@ -384,6 +424,7 @@ class DataSelection(QObject):
             return
         if "supervoxels" in roles:
             self.forget_counts()
+            self._start.forget()
         self.n_edits += 1
         self.lost.emit(f"The {called(roles[0], event.source.name)} was edited.")
         self.changed.emit()

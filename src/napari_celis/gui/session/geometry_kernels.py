@@ -3,6 +3,7 @@
 import numba as nb
 
 from napari_celis.core.kernels.adjacency import find_action
+from napari_celis.core.kernels.faces import label_above
 
 
 @nb.njit(nogil=True, cache=True)
@@ -23,22 +24,16 @@ def snap_to_faces(supervoxels, first, second, centroid, distance, position):
                 if u == 0:
                     continue
                 for axis in range(3):
-                    z2, y2, x2 = z + (axis == 0), y + (axis == 1), x + (axis == 2)
-                    if z2 >= Z or y2 >= Y or x2 >= X:
-                        continue
-                    v = supervoxels[z2, y2, x2]
+                    v = label_above(supervoxels, z, y, x, axis)
                     if v == 0 or v == u:
                         continue
                     row = find_action(first, second, min(u, v), max(u, v))
-                    dz = 0.5 * (z + z2) - centroid[row, 0]
-                    dy = 0.5 * (y + y2) - centroid[row, 1]
-                    dx = 0.5 * (x + x2) - centroid[row, 2]
+                    fz, fy, fx = z + 0.5 * (axis == 0), y + 0.5 * (axis == 1), x + 0.5 * (axis == 2)
+                    dz, dy, dx = fz - centroid[row, 0], fy - centroid[row, 1], fx - centroid[row, 2]
                     squared = dz * dz + dy * dy + dx * dx
                     if squared < distance[row]:
                         distance[row] = squared
-                        position[row, 0] = 0.5 * (z + z2)
-                        position[row, 1] = 0.5 * (y + y2)
-                        position[row, 2] = 0.5 * (x + x2)
+                        position[row, 0], position[row, 1], position[row, 2] = fz, fy, fx
 
 
 @nb.njit(nogil=True, cache=True)

@@ -55,12 +55,12 @@ class RunResume(QObject):
         if counted is None or data.model is None:
             return
         supervoxels, model, own = counted.supervoxels, data.model, run.session_path
-        model_path = data.sources().model
+        model_path, decided = data.sources().model, data.decided
 
         def find(report: Report) -> list[SavedSession]:
             checksums = supervoxels_checksum(supervoxels), model_checksum(model, model_path)
             report("looking for earlier sessions", 0.5)
-            found = saved_sessions(*checksums, run_key(supervoxels, model))
+            found = saved_sessions(*checksums, run_key(supervoxels, model), decided.digest)
             return [saved for saved in found if saved.path != own]
 
         job = Job(find, "celis saved sessions", self)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from napari_celis.core.journal import Event
 from napari_celis.gui.session.session_recorder import SessionRecorder
 from napari_celis.gui.session.session_store import new_path, preparation_of, set_aside
 from napari_celis.io.session.file import Session
@@ -70,6 +71,8 @@ def _begin(wish: SessionWish, choice: Choice, sources: Sources, report: Report) 
         head = describe(choice, prepared.inputs, sources, wish.path, units, time.time())
         keep_preparation(head, preparation_of(wish.path), choice, prepared)
         recorder = SessionRecorder(wish.path, head, sources)
+        for step in prepared.agglomerator.history:
+            recorder.hear(Event("decide", step, step.energy))
         if wish.begins_now:
             recorder.begin()
     except BaseException:

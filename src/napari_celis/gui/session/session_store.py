@@ -24,6 +24,7 @@ from napari_celis.io.session.file import SUFFIX, Session, hold
 from napari_celis.io.session.json_lines import read_json_lines
 from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.targets import split_target
+from napari_celis.pipeline.session_data import BEGINS_WITH
 from napari_celis.pipeline.session_merge import standing
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def new_path(name: str) -> Path:
     return sessions_folder() / f"{plain}-{moment}{SUFFIX}"
 
 
-def saved_sessions(supervoxels: str, model: str, old_key: str) -> list[SavedSession]:
+def saved_sessions(supervoxels: str, model: str, old_key: str, start: str) -> list[SavedSession]:
     """Find earlier decisions, the newest first: all with some by hand, and one without.
 
     Parameters
@@ -94,17 +95,19 @@ def saved_sessions(supervoxels: str, model: str, old_key: str) -> list[SavedSess
         Checksums of the chosen ones.
     old_key : str
         From `run_key`.
+    start : str
+        Digest of what is decided before a run begins.
     """
     found = []
     places = sorted(_ours() | set(recent_sessions()), key=_changed_at, reverse=True)
     for path in places[:MOST_LOOKED_AT]:
         try:
-            saved = _look_at(path, supervoxels, model)
+            saved = _look_at(path, supervoxels, model, start)
             if saved is not None and not _is_outdated(saved):
                 found.append(saved)
         except (OSError, CelisError) as error:
             logger.info("%s is not offered: %s", path, error)
-    found += _old_files(old_key)
+    found += [] if start else _old_files(old_key)
     found.sort(key=lambda one: (one.n_by_hand > 0, one.ended), reverse=True)
     n_mine = sum(one.n_by_hand > 0 for one in found)
     return found[: n_mine + 1]
@@ -114,11 +117,13 @@ def _ours() -> set[Path]:
     return set(sessions_folder().glob(f"*{SUFFIX}"))
 
 
-def _look_at(path: Path, supervoxels: str, model: str) -> SavedSession | None:
+def _look_at(path: Path, supervoxels: str, model: str, start: str) -> SavedSession | None:
     """Open a session, and describe it if it is about these supervoxels and this model."""
     with Session.open(path, read_only=True) as session:
         own = session.head.volume("supervoxels")
         if own is None or own.checksum != supervoxels or session.head.model_checksum != model:
+            return None
+        if session.head.settings.get(BEGINS_WITH, "") != start:
             return None
         steps = [record.event.step for record in standing(session.events())]
     n_by_hand = sum(step.kind != "greedy" for step in steps)

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from qtpy.QtCore import QEvent, QObject, Signal
 
 from napari_celis.gui.session.background.heap import give_back_freed_memory, set_garbage_aside
+from napari_celis.gui.session.box_review import BoxReview
 from napari_celis.gui.session.data_selection import DataSelection
 from napari_celis.gui.session.decision_controller import DecisionController
 from napari_celis.gui.session.deferred_calls import DeferredCalls
@@ -48,6 +49,7 @@ class Workspace(QObject):
         self.preview = Preview(self.run, self)
         self.selection = Selection(self)
         self.decisions = DecisionController(self.run, self.selection, self.preview, self.messages, self)
+        self.box = BoxReview(viewer, self.data, self.preparation, self.run, self.messages, self)
         self.deferred = DeferredCalls(self)
         self.panel: Any = None
         """The panel of this viewer, if it was opened; it lives on when its dock is closed."""

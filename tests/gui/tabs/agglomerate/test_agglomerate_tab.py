@@ -40,11 +40,11 @@ def tab(qtbot):
 @pytest.fixture
 def ready(qtbot, tab):
     """Prepare, and let runs go to the end."""
-    qtbot.waitUntil(tab.prepare.isEnabled)
+    qtbot.waitUntil(tab.form.prepare.isEnabled)
     with qtbot.waitSignal(tab.workspace.run.changed, timeout=15_000):
-        tab.prepare.click()
+        tab.form.prepare.click()
     tab.workspace.run.engine.set_threshold(1000.0)
-    qtbot.waitUntil(lambda: tab.figures.value("VI split") != NOTHING)
+    qtbot.waitUntil(lambda: tab.form.figures.value("VI split") != NOTHING)
     return tab
 
 
@@ -57,28 +57,28 @@ def wait_for_steps(qtbot, tab, n):
 
 
 def test_before_anything_is_prepared(tab):
-    assert tab.state.text().startswith("Nothing is prepared yet.")
-    assert tab.run.isEnabled()
-    assert not tab.undo.isEnabled()
-    assert not tab.timeline.slider.isEnabled()
-    assert not tab.threshold.isEnabled()
-    assert tab.show_layer.isHidden()
+    assert tab.form.state.text().startswith("Nothing is prepared yet.")
+    assert tab.form.run.isEnabled()
+    assert not tab.form.undo.isEnabled()
+    assert not tab.form.timeline.slider.isEnabled()
+    assert not tab.form.threshold.isEnabled()
+    assert tab.form.show_layer.isHidden()
 
 
 def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
     model = small_model()
     model.thresholds["energy"] = 1000.0
     tab.workspace.data.use_model(model)
-    qtbot.waitUntil(tab.run.isEnabled)
-    tab.run.click()
-    qtbot.waitUntil(lambda: "nothing is left" in tab.state.text(), timeout=30_000)
-    assert tab.prepare.isHidden()
-    assert tab.figures.value("Segments") == "1"
-    assert tab.figures.value("Next score") == NOTHING
-    assert tab.figures.value("VI split") == "0.000 bits"
-    assert tab.figures.value("VI merge") == "1.000 bits"
-    assert len(tab.energy.energies) == n_steps(tab) + 1
-    assert tab.scores.n_shown == 0
+    qtbot.waitUntil(tab.form.run.isEnabled)
+    tab.form.run.click()
+    qtbot.waitUntil(lambda: "nothing is left" in tab.form.state.text(), timeout=30_000)
+    assert tab.form.prepare.isHidden()
+    assert tab.form.figures.value("Segments") == "1"
+    assert tab.form.figures.value("Next score") == NOTHING
+    assert tab.form.figures.value("VI split") == "0.000 bits"
+    assert tab.form.figures.value("VI merge") == "1.000 bits"
+    assert len(tab.form.energy.energies) == n_steps(tab) + 1
+    assert tab.form.scores.n_shown == 0
 
 
 def test_keys_prepare_once_however_often_they_are_pressed(qtbot, tab):
@@ -103,84 +103,84 @@ def test_keys_prepare_once_however_often_they_are_pressed(qtbot, tab):
 
 
 def test_run_becomes_pause(qtbot, ready):
-    ready.speed.setValue(5)
-    ready.run.click()
-    qtbot.waitUntil(lambda: ready.run.text().startswith("Pause") and n_steps(ready) >= 1)
-    assert ready.state.text() == "Running."
-    ready.run.click()
-    qtbot.waitUntil(lambda: ready.run.text().startswith("Run"))
-    assert ready.state.text() == "Paused."
+    ready.form.speed.setValue(5)
+    ready.form.run.click()
+    qtbot.waitUntil(lambda: ready.form.run.text().startswith("Pause") and n_steps(ready) >= 1)
+    assert ready.form.state.text() == "Running."
+    ready.form.run.click()
+    qtbot.waitUntil(lambda: ready.form.run.text().startswith("Run"))
+    assert ready.form.state.text() == "Paused."
     assert n_steps(ready) < 20
-    ready.speed.setValue(0)
-    ready.run.click()
-    qtbot.waitUntil(lambda: "nothing is left" in ready.state.text())
+    ready.form.speed.setValue(0)
+    ready.form.run.click()
+    qtbot.waitUntil(lambda: "nothing is left" in ready.form.state.text())
 
 
 def test_steps_undo_redo_and_reset(qtbot, ready):
-    ready.step.click()
+    ready.form.step.click()
     wait_for_steps(qtbot, ready, 1)
-    assert ready.figures.value("Merges") == "1"
-    assert ready.figures.value("Last score").startswith("−")
-    ready.n_steps.setValue(5)
-    ready.many.click()
+    assert ready.form.figures.value("Merges") == "1"
+    assert ready.form.figures.value("Last score").startswith("−")
+    ready.form.n_steps.setValue(5)
+    ready.form.many.click()
     wait_for_steps(qtbot, ready, 6)
-    ready.undo.click()
+    ready.form.undo.click()
     wait_for_steps(qtbot, ready, 5)
-    ready.redo.click()
+    ready.form.redo.click()
     wait_for_steps(qtbot, ready, 6)
-    assert not ready.redo.isEnabled()
-    ready.reset.click()
+    assert not ready.form.redo.isEnabled()
+    ready.form.reset.click()
     wait_for_steps(qtbot, ready, 0)
-    ready.redo.click()
+    ready.form.redo.click()
     wait_for_steps(qtbot, ready, 6)
-    ready.reset.click()
+    ready.form.reset.click()
     wait_for_steps(qtbot, ready, 0)
-    assert ready.figures.value("Segments") == "48"
-    assert not ready.undo.isEnabled()
-    assert ready.energy.energies == [ready.workspace.run.engine.snapshot.energy]
+    assert ready.form.figures.value("Segments") == "48"
+    assert not ready.form.undo.isEnabled()
+    assert ready.form.energy.energies == [ready.workspace.run.engine.snapshot.energy]
 
 
 def test_threshold_is_dragged_or_typed_and_run_to(qtbot, ready):
     engine = ready.workspace.run.engine
-    ready.run.click()
-    qtbot.waitUntil(lambda: "nothing is left" in ready.state.text())
+    ready.form.run.click()
+    qtbot.waitUntil(lambda: "nothing is left" in ready.form.state.text())
     n_all = n_steps(ready)
     middle = float(np.median([step.score for step in engine.snapshot.steps]))
-    ready.scores.line.setValue(middle)
-    ready.scores.line.sigDragged.emit(ready.scores.line)
+    ready.form.scores.line.setValue(middle)
+    ready.form.scores.line.sigDragged.emit(ready.form.scores.line)
     assert engine.threshold == middle
-    assert ready.threshold.value() == pytest.approx(middle, abs=1e-3)
-    ready.to_threshold.click()
-    qtbot.waitUntil(lambda: "not below the threshold" in ready.state.text())
+    assert ready.form.threshold.value() == pytest.approx(middle, abs=1e-3)
+    ready.form.to_threshold.click()
+    qtbot.waitUntil(lambda: "not below the threshold" in ready.form.state.text())
     assert 0 < n_steps(ready) < n_all
-    ready.threshold.setValue(-0.5)
-    assert ready.scores.line.value() == engine.threshold == -0.5
-    assert "--threshold -0.5" in ready.command.text.text()
+    ready.form.threshold.setValue(-0.5)
+    assert ready.form.scores.line.value() == engine.threshold == -0.5
+    assert "--threshold -0.5" in ready.form.command.text.text()
 
 
 def test_threshold_counts_when_it_is_typed_to_the_end(qtbot, ready):
     engine, seen = ready.workspace.run.engine, []
     engine.threshold_changed.connect(seen.append)
-    ready.threshold.selectAll()
-    QTest.keyClicks(ready.threshold, "-1.5")
+    ready.form.threshold.selectAll()
+    QTest.keyClicks(ready.form.threshold, "-1.5")
     assert seen == []
-    QTest.keyClick(ready.threshold, Qt.Key.Key_Return)
+    QTest.keyClick(ready.form.threshold, Qt.Key.Key_Return)
     assert seen == [-1.5]
 
 
 def test_run_without_a_merge_says_what_to_do(qtbot, ready):
-    ready.threshold.setValue(-500)
-    ready.run.click()
+    ready.form.threshold.setValue(-500)
+    ready.form.run.click()
     qtbot.waitUntil(lambda: "No merge was made" in ready.workspace.messages.current.text)
     assert "the threshold −500.000" in ready.workspace.messages.current.text
     assert ready.workspace.messages.current.severity == "warning"
 
 
 def test_timeline_shows_any_step_and_goes_back(qtbot, ready):
-    ready.n_steps.setValue(10)
-    ready.many.click()
+    ready.form.n_steps.setValue(10)
+    ready.form.many.click()
     wait_for_steps(qtbot, ready, 10)
-    timeline, live = ready.timeline, Canvas.of(ready.workspace).segmentation.layer.data
+    timeline, live = ready.form.timeline, Canvas.of(ready.workspace).segmentation.layer.data
     assert timeline.slider.maximum() == timeline.slider.value() == 10
     timeline.slider.setValue(4)
     expected = []
@@ -201,9 +201,9 @@ def test_timeline_shows_any_step_and_goes_back(qtbot, ready):
 def test_undo_and_redo_show_the_present(qtbot, ready):
     workspace = ready.workspace
     live = Canvas.of(workspace).segmentation.layer.data
-    ready.many.click()
+    ready.form.many.click()
     wait_for_steps(qtbot, ready, 10)
-    for button, n_left in ((ready.undo, 9), (ready.redo, 10)):
+    for button, n_left in ((ready.form.undo, 9), (ready.form.redo, 10)):
         workspace.preview.show(4)
         button.click()
         wait_for_steps(qtbot, ready, n_left)
@@ -220,12 +220,12 @@ def test_undo_and_redo_show_the_present(qtbot, ready):
 
 
 def test_camera_follows_the_merges(qtbot, ready):
-    ready.step.click()
+    ready.form.step.click()
     wait_for_steps(qtbot, ready, 1)
     engine, viewer = ready.workspace.run.engine, ready.workspace.viewer
     viewer.scene.camera.zoom = 1000
-    ready.follow.click()
-    ready.step.click()
+    ready.form.follow.click()
+    ready.form.step.click()
     wait_for_steps(qtbot, ready, 2)
     action = engine.snapshot.steps[-1].action_index
     where = Canvas.of(ready.workspace).segmentation.layer.data_to_world(
@@ -236,44 +236,45 @@ def test_camera_follows_the_merges(qtbot, ready):
 
 def test_hidden_tab_does_nothing_until_it_is_seen(qtbot, ready):
     ready.hide()
-    ready.step.click()
+    ready.form.step.click()
     wait_for_steps(qtbot, ready, 1)
-    assert len(ready.energy.energies) == 1
-    assert ready.figures.value("Merges") == "0"
-    assert not ready.undo.isEnabled()
+    assert len(ready.form.energy.energies) == 1
+    assert ready.form.figures.value("Merges") == "0"
+    assert not ready.form.undo.isEnabled()
     ready.show()
-    assert len(ready.energy.energies) == 2
-    assert ready.figures.value("Merges") == "1"
-    assert ready.undo.isEnabled()
+    assert len(ready.form.energy.energies) == 2
+    assert ready.form.figures.value("Merges") == "1"
+    assert ready.form.undo.isEnabled()
 
 
 def test_removed_segmentation_can_be_shown_again(qtbot, ready):
     workspace = ready.workspace
     workspace.viewer.layers.remove(Canvas.of(workspace).segmentation.layer)
-    assert not ready.show_layer.isHidden()
-    ready.show_layer.click()
+    assert not ready.form.show_layer.isHidden()
+    ready.form.show_layer.click()
     assert Canvas.of(workspace).segmentation.layer in workspace.viewer.layers
-    assert ready.show_layer.isHidden()
+    assert ready.form.show_layer.isHidden()
 
 
 def test_painting_on_the_supervoxels_offers_to_prepare_again(ready):
-    assert ready.prepare.isHidden()
-    assert ready.state.text() == "Ready."
+    assert ready.form.prepare.isHidden()
+    assert ready.form.state.text() == "Ready."
     assert "--threshold 1000" in agglomerate_command(ready.workspace)
     layer = ready.workspace.data.supervoxels_layer
     layer.data_setitem((np.array([0]), np.array([0]), np.array([0])), 1)
-    assert not ready.prepare.isHidden()
-    assert ready.prepare.text() == "Prepare again"
-    assert "this run goes on with the old" in ready.state.text()
+    assert not ready.form.prepare.isHidden()
+    assert ready.form.prepare.text() == "Prepare again"
+    assert "this run goes on with the old" in ready.form.state.text()
     assert "--threshold" not in agglomerate_command(ready.workspace), "it is that of the old run"
 
 
 def test_line_of_the_threshold_is_dragged_with_the_mouse(qtbot, ready):
     ready.resize(420, 800)
-    engine, plot = ready.workspace.run.engine, ready.scores
+    engine, plot = ready.workspace.run.engine, ready.form.scores
     engine.set_threshold(0.0)
     qtbot.wait(50)
     place, box = plot.viewport(), plot.getPlotItem().getViewBox()
+    range_before = box.viewRange()[0]
     start = plot.mapFromScene(box.mapViewToScene(plot.line.pos()))
     start.setY(place.height() // 3)
     button = Qt.MouseButton.LeftButton
@@ -293,39 +294,40 @@ def test_line_of_the_threshold_is_dragged_with_the_mouse(qtbot, ready):
         QApplication.sendEvent(place, event)
         # pyqtgraph drops moves that come faster than a hundred a second.
         qtbot.wait(20)
+    assert box.viewRange()[0] == range_before, "the scale stays under the mouse"
     QTest.mouseRelease(place, button, pos=start + QPoint(40, 0))
     assert engine.threshold > 0
-    assert ready.threshold.value() == pytest.approx(engine.threshold, abs=1e-3)
+    assert ready.form.threshold.value() == pytest.approx(engine.threshold, abs=1e-3)
 
 
 def test_plots_grow_with_the_window_and_fit_a_small_one(qtbot, ready):
     # What is left for the tab in a window of 1280 × 800.
     ready.resize(380, 620)
     assert ready.heightForWidth(380) <= 620
-    small = ready.energy.height()
+    small = ready.form.energy.height()
     ready.resize(480, 1000)
-    qtbot.waitUntil(lambda: ready.energy.height() > small)
+    qtbot.waitUntil(lambda: ready.form.energy.height() > small)
 
 
 def test_preparing_again_asks_before_decisions_are_lost(qtbot, ready, monkeypatch):
-    ready.step.click()
+    ready.form.step.click()
     wait_for_steps(qtbot, ready, 1)
     first = ready.workspace.run.engine
     ready.workspace.data.use_model(small_model())
-    assert ready.prepare.text() == "Prepare again"
-    assert not ready.prepare.isHidden()
+    assert ready.form.prepare.text() == "Prepare again"
+    assert not ready.form.prepare.isHidden()
     monkeypatch.setattr(QMessageBox, "question", lambda *args: QMessageBox.StandardButton.No)
-    ready.prepare.click()
+    ready.form.prepare.click()
     assert not ready.workspace.preparation.is_busy
     monkeypatch.setattr(QMessageBox, "question", lambda *args: QMessageBox.StandardButton.Yes)
     with qtbot.waitSignal(ready.workspace.run.changed, timeout=30_000):
-        ready.prepare.click()
+        ready.form.prepare.click()
     assert ready.workspace.run.engine is not first
     assert n_steps(ready) == 0
 
 
 def test_theme_changes_the_plots(ready):
     ready.workspace.viewer.theme = "light"
-    dark_on_light = ready.energy.getAxis("left").textPen().color().lightness()
+    dark_on_light = ready.form.energy.getAxis("left").textPen().color().lightness()
     ready.workspace.viewer.theme = "dark"
-    assert dark_on_light < 100 < ready.energy.getAxis("left").textPen().color().lightness()
+    assert dark_on_light < 100 < ready.form.energy.getAxis("left").textPen().color().lightness()

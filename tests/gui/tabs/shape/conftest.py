@@ -54,10 +54,10 @@ def wait_for_answer(qtbot, tab):
     """Wait until what is shown is what was asked for."""
 
     def is_shown():
-        if tab.answer is None or (tab.workspace.run.engine is not None and tab.spec.name != "small"):
+        if tab.answer is None or (tab.workspace.run.engine is not None and tab.form.spec.name != "small"):
             return False
         request = tab.answer.request
-        with_zones = tab.overlays["zones"].isChecked()
+        with_zones = tab.form.overlays["zones"].isChecked()
         is_asked = (request.lattice, request.centre, request.pair, request.with_zones)
         return is_asked == (tab.lattice, tab.centre, tab.pair, with_zones)
 
@@ -77,7 +77,7 @@ def ours(tab):
 
 
 def show_only(tab, *keys):
-    for key, check in tab.overlays.items():
+    for key, check in tab.form.overlays.items():
         check.setChecked(key in keys)
 
 

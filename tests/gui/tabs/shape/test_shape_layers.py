@@ -37,7 +37,7 @@ def test_overlays_come_and_go_without_touching_the_choice_of_layer(make_tab, qtb
     show_only(tab)
     assert not ours(tab)
     for key, name in [("pairs", PAIRS), ("tiling", BOXES), ("components", COMPONENTS), ("zones", ZONES)]:
-        tab.overlays[key].setChecked(True)
+        tab.form.overlays[key].setChecked(True)
         wait_for_answer(qtbot, tab)
         assert name in ours(tab)
         assert viewer.layers.selection.active is chosen
@@ -46,16 +46,16 @@ def test_overlays_come_and_go_without_touching_the_choice_of_layer(make_tab, qtb
     view = tab.answer.view
     np.testing.assert_array_equal(ours(tab)[COMPONENTS].data, view.components)
     np.testing.assert_array_equal(ours(tab)[ZONES].data, view.zones)
-    assert f"{view.zones.max()} zones" in tab.note.text()
+    assert f"{view.zones.max()} zones" in tab.form.note.text()
     viewer.layers.remove(PAIRS)
-    assert not tab.overlays["pairs"].isChecked()
+    assert not tab.form.overlays["pairs"].isChecked()
     viewer.layers.remove(BOXES)
-    assert not tab.overlays["tiling"].isChecked()
+    assert not tab.form.overlays["tiling"].isChecked()
     n_layers = len(viewer.layers)
     show_only(tab)
     assert not ours(tab)
     # Hidden, not removed: to make them again would take a second each.
-    tab.overlays["components"].setChecked(True)
+    tab.form.overlays["components"].setChecked(True)
     assert set(ours(tab)) == {COMPONENTS}
     assert len(viewer.layers) == n_layers
 
@@ -116,7 +116,7 @@ def test_tiling_shows_every_region_border_in_the_slice(make_tab, qtbot):
     tab = make_tab(is_scored=True)
     show_only(tab, "tiling")
     wait_for_answer(qtbot, tab)
-    lattice = Lattice.of(SHAPE, tab.spec)
+    lattice = Lattice.of(SHAPE, tab.form.spec)
     lines = ours(tab)[BOXES].data
     rows = np.unique(lines[lines[:, 1, 2] > 0][:, 0, 1])
     np.testing.assert_array_equal(rows, np.unique(np.clip(lattice.edges(1) - 0.5, 0, SHAPE[1] - 1)))
@@ -137,10 +137,10 @@ def test_lines_stay_equally_thick_when_the_view_is_zoomed(make_tab, qtbot):
 
 def test_another_tab_in_front_takes_the_layers_away(make_tab, qtbot):
     tab = make_tab()
-    tab.pick.setChecked(True)
+    tab.form.pick.setChecked(True)
     tab.hide()
     assert not ours(tab)
-    assert not tab.pick.isChecked()
+    assert not tab.form.pick.isChecked()
     tab.show()
     qtbot.waitUntil(lambda: PAIRS in ours(tab), timeout=10000)
 
@@ -150,7 +150,7 @@ def test_another_tab_in_front_takes_the_layers_away(make_tab, qtbot):
 
 def test_line_is_played_centre_by_centre_and_stops_at_its_end(make_tab, qtbot):
     tab = make_tab()
-    line, seen = tab.line, []
+    line, seen = tab.form.line, []
     assert not line.play.isEnabled()
     go(qtbot, tab, (5, 6, 6))
     line.set_buttons["A"].click()
@@ -176,15 +176,15 @@ def test_view_moves_along_only_when_asked(make_tab, qtbot):
     tab = make_tab()
     viewer = tab.workspace.viewer
     go(qtbot, tab, (5, 6, 6))
-    tab.line.set_buttons["A"].click()
+    tab.form.line.set_buttons["A"].click()
     go(qtbot, tab, (7, 6, 6))
-    tab.line.set_buttons["B"].click()
-    tab.line.follow.setChecked(False)
+    tab.form.line.set_buttons["B"].click()
+    tab.form.line.follow.setChecked(False)
     place = viewer.dims.point[0]
-    tab.line.slider.setValue(2)
+    tab.form.line.slider.setValue(2)
     assert viewer.dims.point[0] == place
-    tab.line.follow.setChecked(True)
-    tab.line.slider.setValue(1)
+    tab.form.line.follow.setChecked(True)
+    tab.form.line.slider.setValue(1)
     assert viewer.dims.point[0] == 6
 
 
@@ -192,20 +192,20 @@ def test_drawing_looks_along_every_axis(make_tab, qtbot):
     tab = make_tab(scale=(40, 4, 4))
     pictures = []
     for axis in range(3):
-        tab.axis_box.setCurrentIndex(axis)
-        assert tab.drawing.axis == axis
-        pictures.append(tab.drawing.grab().toImage())
+        tab.form.axis_box.setCurrentIndex(axis)
+        assert tab.form.drawing.axis == axis
+        pictures.append(tab.form.drawing.grab().toImage())
     assert pictures[0] != pictures[1]
-    assert tab.drawing.height() == tab.drawing.heightForWidth(tab.drawing.width())
+    assert tab.form.drawing.height() == tab.form.drawing.heightForWidth(tab.form.drawing.width())
 
 
 def test_everything_fits_the_width_of_the_panel(make_tab, qtbot):
     tab = make_tab(is_scored=True)
     for end in ("A", "B"):
-        tab.line.set_buttons[end].click()
+        tab.form.line.set_buttons[end].click()
     tab.workspace.selection.select(1, 2)
     wait_for_answer(qtbot, tab)
-    assert tab.find_merge.isVisible()
+    assert tab.form.find_merge.isVisible()
     assert tab.minimumSizeHint().width() <= 370
 
 
@@ -221,7 +221,7 @@ def test_empty_drawing_shows_its_sentence(qtbot):
 
 def test_nothing_is_left_behind_when_the_viewer_closes(make_tab, qtbot):
     tab = make_tab()
-    tab.overlays["zones"].setChecked(True)
+    tab.form.overlays["zones"].setChecked(True)
     for place in range(4, 12):
         tab.go_to((5, 9, place))
     tab.workspace.dispose()

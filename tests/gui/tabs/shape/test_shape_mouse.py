@@ -34,7 +34,7 @@ def test_only_a_plain_click_picks(make_tab, moved, settings, is_click):
     viewer, picked = tab.workspace.viewer, []
     tab.pointer.picked.connect(picked.append)
     before = list(viewer.mouse_drag_callbacks)
-    tab.pick.setChecked(True)
+    tab.form.pick.setChecked(True)
     *others, callback = viewer.mouse_drag_callbacks
     assert others == before
     event = SimpleNamespace(
@@ -53,7 +53,7 @@ def test_only_a_plain_click_picks(make_tab, moved, settings, is_click):
     event.type, event.pos = "mouse_release", (50 + moved[0], 50 + moved[1])
     next(steps, None)
     assert len(picked) == is_click
-    tab.pick.setChecked(False)
+    tab.form.pick.setChecked(False)
     assert viewer.mouse_drag_callbacks == before
 
 
@@ -79,29 +79,29 @@ def test_clicks_and_moves_of_the_mouse_choose_the_centre(make_napari_viewer, qtb
         viewer.dims.set_point(0, layer.data_to_world((6, 0, 0))[0])
         viewer.reset_view(margin=0.3)
         qtbot.wait(1)
-        tab.pick.setChecked(True)
+        tab.form.pick.setChecked(True)
         assert (Canvas.of(workspace).mouse_mode.current, Canvas.of(workspace).mouse_mode.help_text) == (
             MODE,
             HELP,
         )
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=pixel_of(viewer, layer, (6, 8, 13)))
         assert wait_for_answer(qtbot, tab).centre == (6, 8, 13), scale
-        tab.pick.setChecked(False)
+        tab.form.pick.setChecked(False)
         assert Canvas.of(workspace).mouse_mode.current == ""
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=pixel_of(viewer, layer, (6, 12, 7)))
         assert tab.centre == (6, 8, 13)
-        tab.follow.setChecked(True)
+        tab.form.follow.setChecked(True)
         QTest.mouseMove(canvas, pixel_of(viewer, layer, (6, 11, 6)))
         qtbot.waitUntil(lambda: tab.centre == (6, 11, 6), timeout=10000)
         QTest.mouseMove(canvas, pixel_of(viewer, layer, (6, -3, 6)))
-        qtbot.waitUntil(lambda: "outside" in tab.note.text(), timeout=10000)
-        tab.follow.setChecked(False)
+        qtbot.waitUntil(lambda: "outside" in tab.form.note.text(), timeout=10000)
+        tab.form.follow.setChecked(False)
 
-    tab.pick.setChecked(True)
+    tab.form.pick.setChecked(True)
     Canvas.of(workspace).mouse_mode.use("point")
-    assert not tab.pick.isChecked()
+    assert not tab.form.pick.isChecked()
     viewer.dims.ndisplay = 3
-    tab.pick.setChecked(True)
+    tab.form.pick.setChecked(True)
     tab.go_to((6, 9, 9))
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: tab.centre != (6, 9, 9), timeout=10000)

@@ -23,44 +23,44 @@ from napari_celis.gui.tabs.shape.shape_layers import PAIRS
 
 def test_without_a_model_the_specs_of_the_paper_look_at_the_supervoxels(make_tab, qtbot):
     tab = make_tab()
-    names = [tab.spec_box.itemData(index).name for index in range(tab.spec_box.count())]
+    names = [tab.form.spec_box.itemData(index).name for index in range(tab.form.spec_box.count())]
     assert names == ["pairwise9", "pairwise17", "pairwise33", "center17", "center33"]
     for position in [(5, 9, 9), (4, 12, 6)]:
         view = go(qtbot, tab, position)
-        bits = shape_descriptors(block_labels(), np.array([tab.centre]), tab.spec)
-        np.testing.assert_array_equal(view.before, unpack_bits(bits, tab.spec.n_bits)[0])
-        assert tab.drawing.view is view
-        assert f"Centre {tab.centre}" in tab.note.text()
+        bits = shape_descriptors(block_labels(), np.array([tab.centre]), tab.form.spec)
+        np.testing.assert_array_equal(view.before, unpack_bits(bits, tab.form.spec.n_bits)[0])
+        assert tab.form.drawing.view is view
+        assert f"Centre {tab.centre}" in tab.form.note.text()
 
 
 def test_before_and_after_are_those_of_the_score(make_tab, qtbot):
     tab = make_tab(is_scored=True)
     tab.workspace.selection.select(1, 2)
     with qtbot.waitSignal(tab.inspector.found):
-        tab.find_merge.click()
+        tab.form.find_merge.click()
     view = wait_for_answer(qtbot, tab)
     [changes] = asked(qtbot, tab.workspace.run.engine, lambda a: a.scores_by_centre(a.actions.find(1, 2)))
     here = np.flatnonzero((changes.centres == tab.centre).all(axis=1))
     assert here == [np.abs(changes.changes).argmax()]
     np.testing.assert_array_equal(view.before, unpack_bits(changes.before[here], 64)[0])
     np.testing.assert_array_equal(view.after, unpack_bits(changes.after[here], 64)[0])
-    assert tab.drawing.is_compared
-    assert f"turns on {view.changed.sum()} bits" in tab.merge_text.text()
-    tab.forget_merge.click()
+    assert tab.form.drawing.is_compared
+    assert f"turns on {view.changed.sum()} bits" in tab.form.merge_text.text()
+    tab.form.forget_merge.click()
     wait_for_answer(qtbot, tab)
     assert tab.workspace.selection.supervoxels == ()
-    assert not tab.drawing.is_compared
-    assert not tab.find_merge.isVisible()
+    assert not tab.form.drawing.is_compared
+    assert not tab.form.find_merge.isVisible()
 
 
 def test_strip_and_lines_have_the_colours_of_the_bits(make_tab, qtbot):
     tab = make_tab(is_scored=True)
     tab.workspace.selection.select(1, 2)
     with qtbot.waitSignal(tab.inspector.found):
-        tab.find_merge.click()
+        tab.form.find_merge.click()
     view = wait_for_answer(qtbot, tab)
-    picture = tab.drawing.grab().toImage()
-    cells = tab.drawing._cells
+    picture = tab.form.drawing.grab().toImage()
+    cells = tab.form.drawing._cells
     assert len(cells) == 128
     for index, (cell, bit) in enumerate(cells):
         is_new = index >= 64 and view.changed[bit]
@@ -68,14 +68,14 @@ def test_strip_and_lines_have_the_colours_of_the_bits(make_tab, qtbot):
         expected = CHANGED if is_new else CONNECTED if is_on else DISCONNECTED
         assert picture.pixelColor(cell.center().toPoint()).name().upper() == expected
     a, b = (tuple(int(c) for c in end) for end in view.ends[3])
-    assert tab.drawing.describe(cells[3][0].center()).startswith(f"Bit 3: {a} – {b}, ")
-    assert tab.drawing.describe(QPointF(-5, -5)) == ""
+    assert tab.form.drawing.describe(cells[3][0].center()).startswith(f"Bit 3: {a} – {b}, ")
+    assert tab.form.drawing.describe(QPointF(-5, -5)) == ""
 
-    tab.n_pairs.setValue(64)
+    tab.form.n_pairs.setValue(64)
     colours = colours_of(ours(tab)[PAIRS])
     counts = [colours.count(colour) for colour in (CHANGED, CONNECTED, DISCONNECTED)]
     assert counts == [view.changed.sum(), view.before.sum(), (~view.after).sum()]
-    tab.is_after.click()
+    tab.form.is_after.click()
     assert CHANGED not in colours_of(ours(tab)[PAIRS])
 
 
@@ -83,11 +83,11 @@ def test_half_of_the_pairs_drawn_are_changed_ones(make_tab, qtbot):
     tab = make_tab(is_scored=True)
     tab.workspace.selection.select(1, 2)
     with qtbot.waitSignal(tab.inspector.found):
-        tab.find_merge.click()
+        tab.form.find_merge.click()
     view = wait_for_answer(qtbot, tab)
     assert view.changed.sum() >= 3
     for n_pairs, n_changed in [(1, 1), (4, 2), (6, 3)]:
-        tab.n_pairs.setValue(n_pairs)
+        tab.form.n_pairs.setValue(n_pairs)
         drawn = pairs_to_draw(view, n_pairs)
         assert len(set(drawn)) == n_pairs == len(ours(tab)[PAIRS].data)
         assert view.changed[drawn].sum() == n_changed
@@ -123,7 +123,7 @@ def test_tab_opens_where_the_merge_changes_most(make_tab, qtbot):
 def test_row_of_the_table_chooses_the_merge(make_tab, qtbot):
     for is_scored in (False, True):
         tab = make_tab(is_scored=is_scored)
-        table = tab.table
+        table = tab.form.table
         assert table.active.rowCount() == len(tab.answer.view.active) > 0
         text = table.active.data(table.active.index(0, 2))
         assert (text == "–") is not is_scored
@@ -136,7 +136,7 @@ def test_row_of_the_table_chooses_the_merge(make_tab, qtbot):
         view = wait_for_answer(qtbot, tab)
         assert tab.pair == pair == tab.answer.merge
         assert view.joined is not None
-        assert tab.drawing.is_compared
+        assert tab.form.drawing.is_compared
         if is_scored:
             assert tab.workspace.selection.supervoxels == tuple(end - FIRST_ID for end in pair)
 
@@ -145,22 +145,22 @@ def test_merge_that_cannot_be_is_explained_and_the_centre_still_shown(make_tab, 
     tab = make_tab(is_scored=True)
     tab.workspace.selection.select(1, 48)
     wait_for_answer(qtbot, tab)
-    assert "do not touch" in tab.merge_text.text()
-    assert tab.drawing.view is not None
+    assert "do not touch" in tab.form.merge_text.text()
+    assert tab.form.drawing.view is not None
     tab.workspace.run.engine.merge(FIRST_ID + 1, FIRST_ID + 2)
     tab.workspace.selection.select(1, 2)
-    qtbot.waitUntil(lambda: "one segment already" in tab.merge_text.text(), timeout=10000)
+    qtbot.waitUntil(lambda: "one segment already" in tab.form.merge_text.text(), timeout=10000)
     # A merge far from the centre changes nothing there.
     tab.workspace.selection.select(47, 48)
     go(qtbot, tab, (2, 2, 2))
-    assert "changes nothing" in tab.merge_text.text()
+    assert "changes nothing" in tab.form.merge_text.text()
 
 
 def test_chosen_supervoxels_that_are_elsewhere_are_explained(make_tab, qtbot):
     tab = make_tab()
-    tab.table.chosen.emit((1, 2))
+    tab.form.table.chosen.emit((1, 2))
     wait_for_answer(qtbot, tab)
-    assert "do not meet" in tab.merge_text.text()
+    assert "do not meet" in tab.form.merge_text.text()
 
 
 # The position.
@@ -168,11 +168,11 @@ def test_chosen_supervoxels_that_are_elsewhere_are_explained(make_tab, qtbot):
 
 def test_positions_snap_and_say_so(make_tab, qtbot):
     tab = make_tab(is_scored=True)
-    assert tab.spec.stride_zyx == (2, 2, 2)
+    assert tab.form.spec.stride_zyx == (2, 2, 2)
     go(qtbot, tab, (5, 8.9, 9.1))
     assert tab.centre == (4, 8, 10)
-    assert [spin.value() for spin in tab.spins] == list(tab.centre)
-    tab.spins[2].setValue(13)
+    assert [spin.value() for spin in tab.form.spins] == list(tab.centre)
+    tab.form.spins[2].setValue(13)
     view = wait_for_answer(qtbot, tab)
     assert view.centre[2] in (12, 14)
     go(qtbot, tab, (0, 0, 19))
@@ -180,34 +180,34 @@ def test_positions_snap_and_say_so(make_tab, qtbot):
     shown = tab.centre
     tab.go_to((0, 0, 30))
     assert tab.centre == shown
-    assert "outside the volume" in tab.note.text()
+    assert "outside the volume" in tab.form.note.text()
     tab.pointer.picked.emit(None)
-    assert "outside the volume" in tab.note.text()
+    assert "outside the volume" in tab.form.note.text()
 
 
 def test_corner_says_that_the_box_would_leave(make_tab, qtbot):
     tab = make_tab()
     go(qtbot, tab, (0, 0, 0))
     assert tab.centre == (4, 4, 4)
-    assert "would leave the volume" in tab.note.text()
+    assert "would leave the volume" in tab.form.note.text()
 
 
 def test_box_that_does_not_fit_and_missing_data_are_said(make_tab, qtbot):
     tab = make_tab()
     assert PAIRS in ours(tab)
-    tab.spec_box.setCurrentIndex(2)
-    assert "larger than the volume" in tab.drawing.message
+    tab.form.spec_box.setCurrentIndex(2)
+    assert "larger than the volume" in tab.form.drawing.message
     assert not ours(tab)
-    assert not tab.pick.isEnabled()
-    tab.spec_box.setCurrentIndex(0)
+    assert not tab.form.pick.isEnabled()
+    tab.form.spec_box.setCurrentIndex(0)
     wait_for_answer(qtbot, tab)
-    assert tab.pick.isEnabled()
+    assert tab.form.pick.isEnabled()
     tab.workspace.viewer.layers.remove("supervoxels")
-    assert "Choose supervoxels" in tab.drawing.message
+    assert "Choose supervoxels" in tab.form.drawing.message
     assert not ours(tab)
-    assert tab.spec_box.count() == 0
+    assert tab.form.spec_box.count() == 0
     tab.workspace.viewer.add_labels(np.ones((20, 20), dtype=int), name="flat supervoxels")
-    assert "Choose supervoxels" in tab.drawing.message
+    assert "Choose supervoxels" in tab.form.drawing.message
 
 
 def test_region_of_nothing_but_background_is_said(make_tab, qtbot):
@@ -217,7 +217,7 @@ def test_region_of_nothing_but_background_is_said(make_tab, qtbot):
     wide = np.concatenate([labels, np.zeros_like(labels)], axis=2)
     tab = make_tab(data=wide)
     tab.go_to((5, 9, 34))
-    qtbot.waitUntil(lambda: "nothing but background" in tab.drawing.message, timeout=10000)
+    qtbot.waitUntil(lambda: "nothing but background" in tab.form.drawing.message, timeout=10000)
     assert not ours(tab)
     go(qtbot, tab, (5, 9, 5))
     assert PAIRS in ours(tab)
@@ -228,5 +228,5 @@ def test_painting_on_the_supervoxels_is_seen(make_tab, qtbot):
     before = go(qtbot, tab, (5, 9, 9)).before.sum()
     layer = tab.workspace.data.supervoxels_layer
     layer.data_setitem(np.nonzero(np.ones(SHAPE)), FIRST_ID + 1)
-    qtbot.waitUntil(lambda: tab.answer.view.before.sum() == tab.spec.n_bits, timeout=10000)
-    assert before < tab.spec.n_bits
+    qtbot.waitUntil(lambda: tab.answer.view.before.sum() == tab.form.spec.n_bits, timeout=10000)
+    assert before < tab.form.spec.n_bits

@@ -37,10 +37,12 @@ import argparse, json, pathlib, shutil, sys, time
 here = pathlib.Path(__file__).parent
 parser = argparse.ArgumentParser()
 parser.add_argument("command")
-for name in "image truth supervoxels preset affinity minutes seed output records".split():
+for name in "image truth supervoxels".split():
+    parser.add_argument(f"--{name}", action="append")
+for name in "preset affinity minutes seed output records".split():
     parser.add_argument(f"--{name}")
 parser.add_argument("--resume", action="store_true")
-parser.add_argument("--anew", action="store_true")
+parser.add_argument("--restart", action="store_true")
 parser.add_argument("--second-round", action="store_true")
 told = parser.parse_args()
 (here / "told.json").write_text(json.dumps(vars(told)))
@@ -193,7 +195,7 @@ def test_settings_reach_the_command(windowless, qtbot, stand_in, tmp_path):
     }
     assert {name: told[name] for name in wanted} == wanted
     # Layers that lie in no file were written to one, with their voxel size.
-    assert not told["image"].startswith(str(tmp_path))
+    assert not told["image"][0].startswith(str(tmp_path))
     tab.form.use_supervoxels.value = False
     assert "--supervoxels" not in tab.command.text.text()
     tab.command.copy.click()
@@ -208,10 +210,10 @@ def test_layers_in_memory_are_copied_for_the_process(windowless, qtbot, stand_in
     press(qtbot, tab.start)
     qtbot.waitUntil(lambda: "half of it is done" in tab.log.toPlainText(), timeout=30000)
     told = json.loads((stand_in / "told.json").read_text())
-    image = open_volume(told["image"])
+    image = open_volume(told["image"][0])
     np.testing.assert_array_equal(image.read(), GREY.data)
     assert image.voxel_size_nm == GREY.voxel_size_nm
-    np.testing.assert_array_equal(open_volume(told["supervoxels"]).read(), IDS.data)
+    np.testing.assert_array_equal(open_volume(told["supervoxels"][0]).read(), IDS.data)
 
 
 def test_layers_from_files_are_not_copied(windowless, qtbot, stand_in, tmp_path):
@@ -226,7 +228,7 @@ def test_layers_from_files_are_not_copied(windowless, qtbot, stand_in, tmp_path)
     assert f"--image {path}:raw --truth {path}:ids" in tab.command.text.text()
     run_to_the_end(qtbot, tab, tab.start)
     told = json.loads((stand_in / "told.json").read_text())
-    assert (told["image"], told["truth"]) == (f"{path}:raw", f"{path}:ids")
+    assert (told["image"][0], told["truth"][0]) == (f"{path}:raw", f"{path}:ids")
     # With another voxel size it is no longer what lies in the file.
     workspace.data.image_layer.scale = (20, 20, 20)
     for role in ("truth", "supervoxels"):
@@ -338,3 +340,54 @@ def test_celis_train_has_the_options_that_the_tab_uses():
         "--second-round",
     ):
         assert option in shown
+
+
+def other_volume(viewer):
+    """Add the layers of a second volume."""
+    grey = Image(255 - GREY.data, name="other grey", scale=GREY.voxel_size_nm, units="nm")
+    ids = [
+        Labels(IDS.data + 4, name=name, scale=IDS.voxel_size_nm, units="nm")
+        for name in ("other truth", "other supervoxels")
+    ]
+    for layer in (grey, *ids):
+        viewer.add_layer(layer)
+    return grey, *ids
+
+
+def test_several_volumes_are_trained_on_together(windowless, qtbot, stand_in):
+    workspace, tab = windowless
+    grey, truth, supervoxels = other_volume(workspace.viewer)
+    assert not tab.further.rows.isVisibleTo(tab)
+    press(qtbot, tab.further.add)
+    assert [tab.further.rows.item(i).text() for i in range(tab.further.rows.count())] == [
+        "grey, truth, supervoxels"
+    ]
+    # The volume that is chosen is not learned from twice.
+    assert tab.command.text.text().count("--image") == 1
+    data = workspace.data
+    for role, layer in (("image", grey), ("truth", truth), ("supervoxels", supervoxels)):
+        data.choose(role, layer)
+    assert tab.command.text.text().count("--image") == tab.command.text.text().count("--supervoxels") == 2
+    run_to_the_end(qtbot, tab, tab.start)
+    told = json.loads((stand_in / "told.json").read_text())
+    assert len(told["image"]) == len(told["truth"]) == len(told["supervoxels"]) == 2
+    assert len({*told["image"], *told["truth"], *told["supervoxels"]}) == 6
+    tab.form.use_supervoxels.value = False
+    assert "--supervoxels" not in tab.command.text.text()
+    tab.further.rows.setCurrentRow(0)
+    press(qtbot, tab.further.remove)
+    assert tab.further.volumes == ()
+    assert tab.command.text.text().count("--image") == 1
+
+
+def test_a_further_volume_without_supervoxels_is_refused(windowless, qtbot, stand_in):
+    workspace, tab = windowless
+    grey, truth, supervoxels = other_volume(workspace.viewer)
+    data = workspace.data
+    data.choose("supervoxels", None)
+    press(qtbot, tab.further.add)
+    for role, layer in (("image", grey), ("truth", truth), ("supervoxels", supervoxels)):
+        data.choose(role, layer)
+    press(qtbot, tab.start)
+    assert "grey was added without supervoxels" in workspace.messages.current.text
+    assert not tab.is_busy

@@ -1,7 +1,8 @@
-"""The widgets of the tab Agglomerate and their layout; what they do is in `agglomerate_tab`."""
+"""The form of the tab Agglomerate: it shows a run, and says what the user asks for."""
 
 from __future__ import annotations
 
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QCheckBox,
     QDoubleSpinBox,
@@ -44,6 +45,20 @@ class AgglomerateForm(QWidget):
         Shared by all tabs of a viewer.
     """
 
+    prepare_asked = Signal()
+    run_asked = Signal()
+    """Run, or hold a run."""
+    to_threshold_asked = Signal()
+    steps_asked = Signal(int)
+    """How many merges to take."""
+    undo_asked = Signal()
+    redo_asked = Signal()
+    reset_asked = Signal()
+    show_layer_asked = Signal()
+    threshold_asked = Signal(float)
+    speed_asked = Signal(object)
+    """Merges per second, at most; None for no limit."""
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._make_buttons()
@@ -56,9 +71,105 @@ class AgglomerateForm(QWidget):
         self.timeline = Timeline(workspace)
         self.command = CommandLine(lambda: agglomerate_command(workspace))
         self._lay_out()
+        self._connect()
 
-    def show_figures(self, snapshot: Snapshot) -> None:
-        """Show the numbers of a snapshot."""
+    @property
+    def speed_limit(self) -> int | None:
+        """Merges per second, at most; None for no limit."""
+        return self.speed.value() or None
+
+    @property
+    def is_following(self) -> bool:
+        """Whether the camera should fly to the merges."""
+        return bool(self.follow.isChecked())
+
+    @property
+    def sentence(self) -> str:
+        """What is said about the run."""
+        return str(self.state.text())
+
+    def say(self, sentence: str) -> None:
+        """Say how the run stands."""
+        self.state.setText(sentence)
+
+    def start(self, first: Snapshot, first_energy: float, threshold: float) -> None:
+        """Begin plots and threshold anew, for another run.
+
+        Parameters
+        ----------
+        first : Snapshot
+            How the run begins.
+        first_energy : float
+            Energy before any decision.
+        threshold : float
+            Where it stops.
+        """
+        self.energy.start(first_energy)
+        self.scores.start(first.scores[first.available], threshold)
+        self.show_threshold(threshold)
+
+    def show_snapshot(self, snapshot: Snapshot) -> None:
+        """Show figures, timeline and plots of a snapshot."""
+        self._show_figures(snapshot)
+        self.timeline.show_snapshot(snapshot)
+        self.energy.show_steps(snapshot.steps)
+        self.scores.show_scores(snapshot.scores[snapshot.available])
+
+    def show_threshold(self, value: float) -> None:
+        """Show another threshold, and the command that goes with it."""
+        if abs(self.threshold.value() - value) > 5e-4:
+            self.threshold.blockSignals(True)
+            self.threshold.setValue(value)
+            self.threshold.blockSignals(False)
+        self.scores.show_threshold(value)
+        self.command.refresh()
+
+    def show_parts(self, *, has_run: bool, is_stale: bool, has_layer: bool) -> None:
+        """Show what makes sense now, and the command that goes with it.
+
+        Parameters
+        ----------
+        has_run : bool
+            Whether a run is prepared.
+        is_stale : bool
+            Whether something else was chosen since.
+        has_layer : bool
+            Whether the live segmentation is in the viewer.
+        """
+        self.live.setVisible(has_run)
+        self.prepare.setText("Prepare again" if has_run else "Prepare")
+        self.prepare.setVisible(not has_run or is_stale)
+        self.show_layer.setVisible(has_run and not has_layer)
+        self.command.refresh()
+
+    def enable(self, snapshot: Snapshot | None, *, is_free: bool, can_pause: bool) -> None:
+        """Offer only what can be done now.
+
+        Parameters
+        ----------
+        snapshot : Snapshot, optional
+            How the run stands; None before it is prepared.
+        is_free : bool
+            Whether a run, or a step, may begin.
+        can_pause : bool
+            Whether a run goes on that can be held.
+        """
+        is_running = snapshot is not None and snapshot.is_running
+        for widget in (self.prepare, self.to_threshold, self.step, self.many):
+            widget.setEnabled(is_free)
+        self.run.setEnabled(is_free or can_pause)
+        self.run.setText(f"{'Pause' if is_running else 'Run'}  [{RUN_KEYS[0]}]")
+        self.undo.setEnabled(bool(snapshot and snapshot.steps))
+        self.reset.setEnabled(bool(snapshot and snapshot.steps))
+        self.redo.setEnabled(bool(snapshot and snapshot.n_undone))
+        self.threshold.setEnabled(snapshot is not None)
+
+    def close_plots(self) -> None:
+        """Let go of the viewer, which is closing."""
+        for plot in (self.energy, self.scores):
+            plot.close_plot()
+
+    def _show_figures(self, snapshot: Snapshot) -> None:
         last = snapshot.steps[-1].score if snapshot.steps else None
         values = {
             "Merges": f"{sum(step.kind in MERGES for step in snapshot.steps):,}",
@@ -108,6 +219,25 @@ class AgglomerateForm(QWidget):
         )
         self.follow = QCheckBox("Follow merges")
         self.follow.setToolTip("Let the camera fly to where things are merged.")
+
+    def _connect(self) -> None:
+        asked = (
+            (self.prepare, self.prepare_asked),
+            (self.run, self.run_asked),
+            (self.to_threshold, self.to_threshold_asked),
+            (self.undo, self.undo_asked),
+            (self.redo, self.redo_asked),
+            (self.reset, self.reset_asked),
+            (self.show_layer, self.show_layer_asked),
+        )
+        for button, signal in asked:
+            button.clicked.connect(lambda checked=False, signal=signal: signal.emit())
+        self.step.clicked.connect(lambda: self.steps_asked.emit(1))
+        self.many.clicked.connect(lambda: self.steps_asked.emit(self.n_steps.value()))
+        self.threshold.valueChanged.connect(self.threshold_asked)
+        self.scores.threshold_dragged.connect(self.threshold_asked)
+        self.speed.valueChanged.connect(lambda: self.speed_asked.emit(self.speed_limit))
+        self.timeline.moved.connect(self.energy.mark)
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtWidgets import QMessageBox, QWidget
+from qtpy.QtWidgets import QMessageBox, QVBoxLayout, QWidget
 
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import RUN_KEYS, STEP_KEY
@@ -28,36 +28,38 @@ AGAIN = "Making the earlier decisions again."
 WAITING = "Getting ready: the line above the tabs says what is being done."
 
 
-class AgglomerateTab(AgglomerateForm):
-    """Runs, holds and takes back, and shows what happens."""
+class AgglomerateTab(QWidget):
+    """Runs, holds and takes back, and shows what happens in a form."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+        super().__init__(parent)
+        self.form = AgglomerateForm(workspace)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.form)
         self._workspace = workspace
         self._decisions = workspace.decisions
         self._canvas = Canvas.of(workspace)
         self._followed_at = 0.0
         self._shown: Snapshot | None = None
         self._caught_up_at = 0.0
-        self._connect_buttons()
+        self._connect_form()
         self._connect()
         self._bind_keys()
         self._on_run_changed()
 
-    def _connect_buttons(self) -> None:
-        slots = (
-            (self.prepare, self._on_prepare),
-            (self.run, self.toggle),
-            (self.to_threshold, self._on_to_threshold),
-            (self.step, self.step_once),
-            (self.many, self._on_many),
-            (self.undo, self._decisions.undo),
-            (self.redo, self._decisions.redo),
-            (self.reset, self._on_reset),
-            (self.show_layer, self._canvas.segmentation.show),
-        )
-        for button, slot in slots:
-            button.clicked.connect(lambda checked=False, slot=slot: slot())
+    def _connect_form(self) -> None:
+        form = self.form
+        form.prepare_asked.connect(self._on_prepare)
+        form.run_asked.connect(self.toggle)
+        form.to_threshold_asked.connect(self._on_to_threshold)
+        form.steps_asked.connect(self._on_steps)
+        form.undo_asked.connect(self._decisions.undo)
+        form.redo_asked.connect(self._decisions.redo)
+        form.reset_asked.connect(self._on_reset)
+        form.show_layer_asked.connect(self._canvas.segmentation.show)
+        form.threshold_asked.connect(self._on_threshold)
+        form.speed_asked.connect(self._on_speed)
 
     def _connect(self) -> None:
         workspace = self._workspace
@@ -65,16 +67,11 @@ class AgglomerateTab(AgglomerateForm):
         workspace.run.advanced.connect(self._show)
         workspace.run.drawn.connect(self._on_drawn)
         workspace.run.finished.connect(self._on_finished)
-        workspace.run.threshold_changed.connect(self._show_threshold)
+        workspace.run.threshold_changed.connect(self.form.show_threshold)
         workspace.data.changed.connect(self._on_data_changed)
         self._canvas.segmentation.changed.connect(self._on_data_changed)
         workspace.preparation.progressed.connect(self._on_progress)
-        for plot in (self.energy, self.scores):
-            workspace.closing.connect(plot.close_plot)
-        self.scores.threshold_dragged.connect(self._on_threshold)
-        self.threshold.valueChanged.connect(self._on_threshold)
-        self.speed.valueChanged.connect(self._on_speed)
-        self.timeline.moved.connect(self.energy.mark)
+        workspace.closing.connect(self.form.close_plots)
 
     def _bind_keys(self) -> None:
         for key in RUN_KEYS:
@@ -96,10 +93,10 @@ class AgglomerateTab(AgglomerateForm):
 
     def step_once(self) -> None:
         """Take one merge; prepare first where that is needed."""
-        self._with_engine(lambda engine: engine.step())
+        self._on_steps(1)
 
-    def _on_many(self) -> None:
-        self._with_engine(lambda engine: engine.step(self.n_steps.value()))
+    def _on_steps(self, n_steps: int) -> None:
+        self._with_engine(lambda engine: engine.step(n_steps))
 
     def _on_reset(self) -> None:
         if self._engine is not None:
@@ -134,42 +131,35 @@ class AgglomerateTab(AgglomerateForm):
         if self._engine is not None:
             self._engine.set_threshold(value)
 
-    def _on_speed(self, steps_per_second: int) -> None:
+    def _on_speed(self, steps_per_second: int | None) -> None:
         if self._engine is not None:
-            self._engine.set_speed(steps_per_second or None)
+            self._engine.set_speed(steps_per_second)
 
     # What is shown.
 
     def _on_run_changed(self) -> None:
         engine = self._engine
         if engine is not None:
-            engine.set_speed(self.speed.value() or None)
+            engine.set_speed(self.form.speed_limit)
             first = engine.snapshot
-            self.energy.start(engine.tables.first_energy)
-            self.scores.start(first.scores[first.available], engine.threshold)
-            self._show_threshold(engine.threshold)
-            self.state.setText("Ready.")
+            self.form.start(first, engine.tables.first_energy, engine.threshold)
+            self.form.say("Ready.")
             self._show(first)
         self._on_data_changed()
         self._enable()
 
     def _on_data_changed(self) -> None:
-        is_again = self._engine is not None
-        self.live.setVisible(is_again)
-        self.prepare.setText("Prepare again" if is_again else "Prepare")
-        self.prepare.setVisible(not is_again or self._workspace.is_stale)
-        self.show_layer.setVisible(is_again and self._canvas.segmentation.layer is None)
-        self.command.refresh()
-        if is_again and self._workspace.is_stale:
-            self.state.setText(
-                "Other data, another model or policy was chosen; this run goes on with the old."
-            )
-        if not is_again:
-            self.state.setText(WAITING if self._workspace.preparation.is_busy else UNPREPARED)
+        has_run, is_stale = self._engine is not None, self._workspace.is_stale
+        has_layer = self._canvas.segmentation.layer is not None
+        self.form.show_parts(has_run=has_run, is_stale=is_stale, has_layer=has_layer)
+        if not has_run:
+            self.form.say(WAITING if self._workspace.preparation.is_busy else UNPREPARED)
+        elif is_stale:
+            self.form.say("Other data, another model or policy was chosen; this run goes on with the old.")
 
     def _on_progress(self, progress: Progress) -> None:
         if self._engine is None:
-            self.state.setText(WAITING if progress.stage else UNPREPARED)
+            self.form.say(WAITING if progress.stage else UNPREPARED)
         self._enable()
 
     def _show(self, snapshot: Snapshot) -> None:
@@ -193,12 +183,9 @@ class AgglomerateTab(AgglomerateForm):
             self._show_all(self._shown)
 
     def _show_all(self, snapshot: Snapshot) -> None:
-        self.show_figures(snapshot)
         self._show_state(snapshot)
-        self.timeline.show_snapshot(snapshot)
         self._enable()
-        self.energy.show_steps(snapshot.steps)
-        self.scores.show_scores(snapshot.scores[snapshot.available])
+        self.form.show_snapshot(snapshot)
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Catch up with what happened while the tab was hidden."""
@@ -208,11 +195,11 @@ class AgglomerateTab(AgglomerateForm):
     def _show_state(self, snapshot: Snapshot) -> None:
         """Say whether a run goes on."""
         if snapshot.is_running:
-            self.state.setText(AGAIN if isinstance(snapshot.last_command, REPEATING) else "Running.")
-        elif self.state.text() == AGAIN:
-            self.state.setText(f"Ready: {len(snapshot.steps):,} decisions stand again.")
-        elif self.state.text() == "Running." or isinstance(snapshot.last_command, Pause):
-            self.state.setText("Paused.")
+            self.form.say(AGAIN if isinstance(snapshot.last_command, REPEATING) else "Running.")
+        elif self.form.sentence == AGAIN:
+            self.form.say(f"Ready: {len(snapshot.steps):,} decisions stand again.")
+        elif self.form.sentence == "Running." or isinstance(snapshot.last_command, Pause):
+            self.form.say("Paused.")
 
     def _on_finished(self, end: RunEnd) -> None:
         """Say why a run ended, and what to do when it did nothing."""
@@ -221,9 +208,9 @@ class AgglomerateTab(AgglomerateForm):
         snapshot = self._engine.snapshot
         score = number(snapshot.next_score)
         if end is RunEnd.NOTHING_LEFT:
-            self.state.setText("Done: nothing is left to merge.")
+            self.form.say("Done: nothing is left to merge.")
         else:
-            self.state.setText(f"Done: the next score, {score}, is not below the threshold.")
+            self.form.say(f"Done: the next score, {score}, is not below the threshold.")
         if not snapshot.steps:
             threshold = number(self._engine.threshold)
             self._workspace.messages.say(
@@ -231,14 +218,6 @@ class AgglomerateTab(AgglomerateForm):
                 "Drag the line in the histogram to the right, or take single steps.",
                 "warning",
             )
-
-    def _show_threshold(self, value: float) -> None:
-        if abs(self.threshold.value() - value) > 5e-4:
-            self.threshold.blockSignals(True)
-            self.threshold.setValue(value)
-            self.threshold.blockSignals(False)
-        self.scores.show_threshold(value)
-        self.command.refresh()
 
     def _is_free(self) -> bool:
         """Tell whether nothing is being prepared, and no decisions are being made again."""
@@ -255,23 +234,14 @@ class AgglomerateTab(AgglomerateForm):
     def _enable(self) -> None:
         """Offer only what can be done now."""
         snapshot = self._workspace.run.snapshot
-        is_running = snapshot is not None and snapshot.is_running
-        is_free = self._is_free()
-        for widget in (self.prepare, self.to_threshold, self.step, self.many):
-            widget.setEnabled(is_free)
-        self.run.setEnabled(is_free or self._can_pause())
-        self.run.setText(f"{'Pause' if is_running else 'Run'}  [{RUN_KEYS[0]}]")
-        self.undo.setEnabled(bool(snapshot and snapshot.steps))
-        self.reset.setEnabled(bool(snapshot and snapshot.steps))
-        self.redo.setEnabled(bool(snapshot and snapshot.n_undone))
-        self.threshold.setEnabled(snapshot is not None)
+        self.form.enable(snapshot, is_free=self._is_free(), can_pause=self._can_pause())
 
     def _follow(self, snapshot: Snapshot) -> None:
         """Fly to the last merge, not too often."""
         is_new = isinstance(snapshot.last_command, FORWARD) and bool(snapshot.steps)
         now = time.monotonic()
         is_time = not snapshot.is_running or now - self._followed_at >= FOLLOW_SECONDS
-        if self._engine is not None and self.follow.isChecked() and is_new and is_time:
+        if self._engine is not None and self.form.is_following and is_new and is_time:
             self._followed_at = now
             action = snapshot.steps[-1].action_index
             self._canvas.camera.fly_to(self._engine.tables.actions.centroid[action])

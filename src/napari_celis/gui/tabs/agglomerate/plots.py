@@ -88,6 +88,7 @@ class ScorePlot(ThemedPlot):
         self.keep_dressed(self.line, "vermilion")
         self.addItem(self.line, ignoreBounds=True)
         self.line.sigDragged.connect(lambda line: self.threshold_dragged.emit(float(line.value())))
+        self.line.sigPositionChangeFinished.connect(lambda line: self.show_threshold(float(line.value())))
         self._edges, self._heights = np.linspace(-1, 1, N_BINS + 1), np.zeros(N_BINS)
 
     def start(self, scores: np.ndarray, threshold: float) -> None:
@@ -120,7 +121,9 @@ class ScorePlot(ThemedPlot):
         """Move the line."""
         if self.line.value() != threshold:
             self.line.setValue(threshold)
-        if not self._edges[0] <= threshold <= self._edges[-1]:
+        is_outside = not self._edges[0] <= threshold <= self._edges[-1]
+        # Another scale under the mouse would let the line jump.
+        if is_outside and not self.line.moving:
             low, high = min(self._edges[0], threshold), max(self._edges[-1], threshold)
             self.setXRange(low, high, padding=0.03)
         self._draw()

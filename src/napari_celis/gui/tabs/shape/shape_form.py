@@ -1,8 +1,9 @@
-"""The widgets of the tab "Shape" and their layout; what they do is in `shape_tab`."""
+"""The form of the tab "Shape": it shows what a centre sees, and says what the user asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from qtpy.QtCore import Signal
@@ -21,7 +22,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_celis.core.descriptors import DescriptorSpec
+from napari_celis.core.descriptors import DescriptorSpec, IntTriple
 from napari_celis.core.lattice import Lattice
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.widgets import row, wrapped
@@ -32,16 +33,46 @@ from napari_celis.gui.tabs.shape.shape_layers import OVERLAYS
 from napari_celis.gui.tabs.shape.shape_lines import BOX_COLOURS
 from napari_celis.gui.tabs.shape.shape_player import LinePlayer
 
+LOOKING = "Looking at this centre …"
 SHOWN_AT_FIRST = ("pairs", "box", "region")
 MERGES = 1
 """Which of the pages below the drawing lists the merges."""
 
 
-class ShapeForm(QWidget):
-    """Form and drawing of the shape tab."""
+@dataclass(frozen=True)
+class ShapeSettings:
+    """How a descriptor is drawn."""
 
-    typed = Signal(object)
-    """A position that was entered, in voxels."""
+    axis: int
+    """The drawing looks along this axis."""
+    n_pairs: int
+    """Most pairs to draw as lines."""
+    overlays: frozenset[str]
+    """What is shown in the viewer: keys of `OVERLAYS`."""
+    is_after: bool
+    """Whether pairs and components are those after the merge."""
+
+
+class ShapeForm(QWidget):
+    """Choice of a descriptor and a centre, the drawing, and what is shown of them in the viewer."""
+
+    position_asked = Signal(object, bool)
+    """A position in voxels, and whether the camera should go there too."""
+    spec_changed = Signal()
+    picking_changed = Signal(bool)
+    """Whether clicks in the viewer choose the centre."""
+    following_changed = Signal(bool)
+    """Whether the centre follows the cursor."""
+    merge_chosen = Signal(object)
+    """Ids of two supervoxels whose merge to look at; None for no merge."""
+    change_asked = Signal()
+    """Go where the merge changes the energy most."""
+    drawing_changed = Signal()
+    """The drawing is to be made again: another direction, or another number of pairs."""
+    overlays_changed = Signal()
+    """Other things are to be shown in the viewer."""
+    zones_changed = Signal(bool)
+    """Whether zones are to be shown; they are cut only on demand."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +107,24 @@ class ShapeForm(QWidget):
         self.line = LinePlayer()
         self.more = QTabWidget()
         self._lay_out()
+        self._connect()
         self.show_no_answer("")
+
+    @property
+    def spec(self) -> DescriptorSpec | None:
+        """The chosen descriptor spec."""
+        spec: DescriptorSpec | None = self.spec_box.currentData()
+        return spec
+
+    @property
+    def settings(self) -> ShapeSettings:
+        """How a descriptor is drawn."""
+        return ShapeSettings(
+            axis=self.axis_box.currentIndex(),
+            n_pairs=self.n_pairs.value(),
+            overlays=frozenset(key for key, check in self.overlays.items() if check.isChecked()),
+            is_after=self.is_after.isChecked(),
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Let the drawing have what a higher window offers."""
@@ -107,12 +155,29 @@ class ShapeForm(QWidget):
         self.n_pairs.setMaximum(lattice.spec.n_bits)
         self.enable(True)
 
-    def show_centre(self, centre: Sequence[int]) -> None:
-        """Show a position in the spin boxes."""
+    def show_centre(self, lattice: Lattice, centre: IntTriple) -> None:
+        """Show the position of a centre.
+
+        Parameters
+        ----------
+        lattice : Lattice
+            The centres there are.
+        centre : tuple of int
+            One of them.
+        """
         for spin, value in zip(self.spins, centre, strict=True):
             spin.blockSignals(True)
             spin.setValue(value)
             spin.blockSignals(False)
+        self.line.show_position(lattice, centre)
+
+    def say(self, sentence: str) -> None:
+        """Say something about the position."""
+        self.note.setText(sentence)
+
+    def say_of_merge(self, sentence: str) -> None:
+        """Say something about the merge."""
+        self.merge_text.setText(sentence)
 
     def show_answer(self, answer: Answer, hint: str, *, can_search: bool) -> None:
         """Show what a centre sees; `hint` says why it is not the one that was asked for.
@@ -128,6 +193,7 @@ class ShapeForm(QWidget):
         """
         view, merge = answer.view, answer.merge
         region = view.region
+        self.line.is_ready = True
         n_zones = "" if view.zones is None else f", {int(view.zones.max())} zones"
         self.note.setText(
             f"Centre {view.centre} · region {region.index}, {int(np.prod([len(a) for a in region.lattice]))} "
@@ -146,7 +212,36 @@ class ShapeForm(QWidget):
         )
         self.table.show_actions(answer.active_ids, view.active, merge)
 
-    def show_no_answer(self, sentence: str) -> None:
+    def draw(self, voxel_size: tuple[float, ...]) -> None:
+        """Draw the descriptor as the settings say; `voxel_size` gives its proportions."""
+        self.drawing.show_settings(self.axis_box.currentIndex(), self.n_pairs.value(), voxel_size)
+
+    def show_no_data(self, sentence: str) -> None:
+        """Show why no centre can be chosen."""
+        self.line.show_position(None, None)
+        self.show_no_answer(sentence)
+        self.enable(False)
+
+    def show_refusal(self, sentence: str) -> None:
+        """Show why there is nothing to see at this centre; others can still be chosen."""
+        self.line.stop()
+        self.show_no_answer(sentence)
+
+    def stop(self) -> None:
+        """End playing, picking and following."""
+        self.line.stop()
+        self.stop_picking()
+        self.follow.setChecked(False)
+
+    def stop_picking(self) -> None:
+        """Let clicks in the viewer mean something else."""
+        self.pick.setChecked(False)
+
+    def switch_off(self, overlay: str) -> None:
+        """Show an overlay no longer."""
+        self.overlays[overlay].setChecked(False)
+
+    def show_no_answer(self, sentence: str = LOOKING) -> None:
         """Show why there is nothing to show."""
         self.note.setText("")
         self.drawing.show_view(None, message=sentence)
@@ -186,7 +281,7 @@ class ShapeForm(QWidget):
         spin.setPrefix(f"{axis} ")
         spin.setKeyboardTracking(False)
         spin.setToolTip(f"Position along {axis} in voxels; it snaps to the nearest centre.")
-        spin.valueChanged.connect(lambda: self.typed.emit([box.value() for box in self.spins]))
+        spin.valueChanged.connect(lambda: self.position_asked.emit([box.value() for box in self.spins], True))
         return spin
 
     @staticmethod
@@ -203,6 +298,23 @@ class ShapeForm(QWidget):
                 painter.fillRect(1, 1, 10, 10, QColor(BOX_COLOURS[key]))
             check.setIcon(QIcon(swatch))
         return check
+
+    def _connect(self) -> None:
+        self.spec_box.currentIndexChanged.connect(lambda: self.spec_changed.emit())
+        self.pick.toggled.connect(self.picking_changed)
+        self.follow.toggled.connect(self.following_changed)
+        self.line.moved.connect(lambda centre: self.position_asked.emit(centre, self.line.follow.isChecked()))
+        self.table.chosen.connect(self.merge_chosen)
+        self.find_merge.clicked.connect(lambda: self.change_asked.emit())
+        self.forget_merge.clicked.connect(lambda: self.merge_chosen.emit(None))
+        self.axis_box.currentIndexChanged.connect(lambda: self.drawing_changed.emit())
+        self.n_pairs.valueChanged.connect(lambda: self.drawing_changed.emit())
+        self.is_after.toggled.connect(lambda: self.overlays_changed.emit())
+        for key, check in self.overlays.items():
+            if key == "zones":
+                check.toggled.connect(self.zones_changed)
+            else:
+                check.toggled.connect(lambda: self.overlays_changed.emit())
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)

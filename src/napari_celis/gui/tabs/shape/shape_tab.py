@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from qtpy.QtCore import QTimer
 from qtpy.QtGui import QHideEvent, QShowEvent
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_celis.core.descriptors import DescriptorSpec, IntTriple
 from napari_celis.core.errors import SpecError
@@ -23,13 +23,12 @@ from napari_celis.gui.tabs.shape.shape_layers import ShapeLayers
 
 MODE = "shape"
 HELP = "Click: show the descriptor of the nearest centre.  Drag: move the view.  Press Pick again to end."
-LOOKING = "Looking at this centre …"
 REDRAW_MS = 40
 RUN_MS = 250
 """Least time between two looks at a centre while a run goes on."""
 
 
-class ShapeTab(ShapeForm):
+class ShapeTab(QWidget):
     """Shows the descriptor of one centre, in the tab and in the viewer.
 
     Parameters
@@ -40,6 +39,10 @@ class ShapeTab(ShapeForm):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.form = ShapeForm()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.form)
         self.workspace = workspace
         self.canvas = Canvas.of(workspace)
         self.lattice: Lattice | None = None
@@ -62,16 +65,11 @@ class ShapeTab(ShapeForm):
         self._look_again.setInterval(RUN_MS)
         self._look_again.timeout.connect(self.look)
         self._connect()
+        self._connect_form()
         self._connect_viewer()
         self._on_data()
 
     # What can be asked for from outside.
-
-    @property
-    def spec(self) -> DescriptorSpec | None:
-        """The chosen descriptor spec."""
-        spec: DescriptorSpec | None = self.spec_box.currentData()
-        return spec
 
     @property
     def pair(self) -> tuple[int, int] | None:
@@ -98,13 +96,12 @@ class ShapeTab(ShapeForm):
             return
         position = tuple(float(value) for value in position)
         if not self.lattice.contains(position):
-            self.note.setText("This position is outside the volume; the centre stays where it was.")
+            self.form.say("This position is outside the volume; the centre stays where it was.")
             return
         self.centre = self.lattice.snap(position)
         gap = np.abs(np.array(position) - self.centre) > np.array(self.lattice.spec.stride_zyx)
         self._hint = "Nearer to the position, the box would leave the volume." if gap.any() else ""
-        self.show_centre(self.centre)
-        self.line.show_position(self.lattice, self.centre)
+        self.form.show_centre(self.lattice, self.centre)
         if with_view:
             self.canvas.camera.fly_to(self.centre)
         self.look()
@@ -113,8 +110,8 @@ class ShapeTab(ShapeForm):
         """Ask again what the shown centre sees."""
         if self.lattice is not None and self.centre is not None and self.isVisible():
             if self.answer is None:
-                self.show_no_answer(LOOKING)
-            with_zones = self.overlays["zones"].isChecked()
+                self.form.show_no_answer()
+            with_zones = "zones" in self.form.settings.overlays
             self.inspector.look(Request(self.lattice, self.centre, self.pair, with_zones))
 
     # Wiring.
@@ -131,22 +128,21 @@ class ShapeTab(ShapeForm):
         self.inspector.seen.connect(self._on_seen)
         self.inspector.found.connect(lambda centre: self.go_to(centre, with_view=True))
         self.inspector.refused.connect(self._on_refused)
-        self.inspector.not_found.connect(self.merge_text.setText)
+        self.inspector.not_found.connect(self.form.say_of_merge)
         self.pointer.picked.connect(self._on_pointed)
         self.pointer.moved.connect(self._on_pointed)
-        self.spec_box.currentIndexChanged.connect(self._on_spec)
-        self.typed.connect(lambda position: self.go_to(position, with_view=True))
-        self.pick.toggled.connect(self._on_pick)
-        self.follow.toggled.connect(self.pointer.set_following)
-        self.line.moved.connect(lambda centre: self.go_to(centre, with_view=self.line.follow.isChecked()))
-        self.table.chosen.connect(self._on_merge_chosen)
-        self.find_merge.clicked.connect(self._on_find_merge)
-        self.forget_merge.clicked.connect(lambda: self._on_merge_chosen(None))
-        self.axis_box.currentIndexChanged.connect(self._on_settings)
-        self.n_pairs.valueChanged.connect(self._on_settings)
-        self.is_after.toggled.connect(self._draw_layers)
-        for key, check in self.overlays.items():
-            check.toggled.connect(self._on_zones if key == "zones" else self._draw_layers)
+
+    def _connect_form(self) -> None:
+        form = self.form
+        form.spec_changed.connect(self._on_spec)
+        form.position_asked.connect(lambda position, with_view: self.go_to(position, with_view=with_view))
+        form.picking_changed.connect(self._on_pick)
+        form.following_changed.connect(self.pointer.set_following)
+        form.merge_chosen.connect(self._on_merge_chosen)
+        form.change_asked.connect(self._on_find_merge)
+        form.drawing_changed.connect(self._on_settings)
+        form.overlays_changed.connect(self._draw_layers)
+        form.zones_changed.connect(self._on_zones)
 
     def _connect_viewer(self) -> None:
         """Watch the viewer as long as this widget lives; napari does not know when it ends."""
@@ -193,22 +189,22 @@ class ShapeTab(ShapeForm):
             self._look_again.start()
 
     def _on_specs(self, specs: tuple[DescriptorSpec, ...]) -> None:
-        self.show_specs(specs)
+        self.form.show_specs(specs)
         self._on_spec()
 
     def _on_spec(self) -> None:
         """Lay the lattice of the chosen spec into the volume."""
-        shape, before = self.inspector.shape(), self.centre
+        shape, spec, before = self.inspector.shape(), self.form.spec, self.centre
         self.lattice = self.centre = None
-        if self.spec is None or shape is None:
+        if spec is None or shape is None:
             self._show_nothing("Choose supervoxels on the tab Data; then the descriptors can be shown.")
             return
         try:
-            self.lattice = Lattice.of(shape, self.spec)
+            self.lattice = Lattice.of(shape, spec)
         except SpecError as error:
             self._show_nothing(str(error))
             return
-        self.show_lattice(self.lattice)
+        self.form.show_lattice(self.lattice)
         last = np.array(self.lattice.shape) - 1
         position = self._middle_of_view(last) if before is None else np.array(before)
         self.go_to(np.clip(position, 0, last))
@@ -236,11 +232,11 @@ class ShapeTab(ShapeForm):
 
     def _on_mode(self, mode: str) -> None:
         if mode != MODE:
-            self.pick.setChecked(False)
+            self.form.stop_picking()
 
     def _on_pointed(self, position: np.ndarray | None) -> None:
         if position is None:
-            self.note.setText("The cursor is outside the volume; the centre stays where it was.")
+            self.form.say("The cursor is outside the volume; the centre stays where it was.")
         else:
             self.go_to(position)
 
@@ -259,8 +255,8 @@ class ShapeTab(ShapeForm):
             self.workspace.selection.select(*(supervoxels.index_of(end) for end in pair or ()))
 
     def _on_find_merge(self) -> None:
-        if self.pair is not None and self.spec is not None:
-            self.inspector.find_change(self.spec, self.pair)
+        if self.pair is not None and self.form.spec is not None:
+            self.inspector.find_change(self.form.spec, self.pair)
 
     # Answers.
 
@@ -268,28 +264,23 @@ class ShapeTab(ShapeForm):
         if self.lattice is not answer.request.lattice:
             return
         self.answer = answer
-        self.line.is_ready = True
-        self.show_answer(answer, self._hint, can_search=self.workspace.run.engine is not None)
+        self.form.show_answer(answer, self._hint, can_search=self.workspace.run.engine is not None)
         self._on_settings()
 
     def _on_refused(self, sentence: str) -> None:
-        """Show why there is nothing to see at this centre; others can still be chosen."""
         self.answer = None
-        self.line.stop()
         self.layers.hide()
-        self.show_no_answer(sentence)
+        self.form.show_refusal(sentence)
 
     def _show_nothing(self, sentence: str) -> None:
         self.answer = None
         self.layers.hide()
-        self.line.show_position(None, None)
-        self.show_no_answer(sentence)
-        self.enable(False)
+        self.form.show_no_data(sentence)
 
     def _on_settings(self) -> None:
         layer = self._layer()
         size = (1.0, 1.0, 1.0) if layer is None else tuple(layer.scale[-3:])
-        self.drawing.show_settings(self.axis_box.currentIndex(), self.n_pairs.value(), size)
+        self.form.draw(size)
         self._draw_layers()
 
     def _on_dims(self, event: Any = None) -> None:
@@ -303,7 +294,7 @@ class ShapeTab(ShapeForm):
     def _on_removed(self, event: Any) -> None:
         """Switch an overlay off whose layer the user removed."""
         for key in self.layers.keys_of(event.value):
-            self.overlays[key].setChecked(False)
+            self.form.switch_off(key)
 
     def _on_zoom(self, event: Any) -> None:
         if self._layer() is not None:
@@ -311,14 +302,13 @@ class ShapeTab(ShapeForm):
 
     def _draw_layers(self) -> None:
         """Bring the layers in the viewer up to date."""
-        layer = self._layer()
-        shown = {key for key, check in self.overlays.items() if check.isChecked()}
-        if self.answer is None or layer is None or not self.isVisible() or not shown:
+        layer, settings = self._layer(), self.form.settings
+        if self.answer is None or layer is None or not self.isVisible() or not settings.overlays:
             self.layers.hide()
             return
-        is_merged = self.answer.merge is not None and self.is_after.isChecked()
+        is_merged = self.answer.merge is not None and settings.is_after
         view, lattice = self.answer.view, self.answer.request.lattice
-        self.layers.show(view, lattice, layer, shown, self.n_pairs.value(), is_merged=is_merged)
+        self.layers.show(view, lattice, layer, settings.overlays, settings.n_pairs, is_merged=is_merged)
 
     # Coming and going.
 
@@ -334,15 +324,10 @@ class ShapeTab(ShapeForm):
         """Take the layers out of sight when another tab comes to the front."""
         super().hideEvent(event)
         if not event.spontaneous():
-            self._stop()
+            self.form.stop()
             self.layers.hide()
 
     def _on_closing(self) -> None:
-        self._stop()
+        self.form.stop()
         self._redraw.stop()
         self._look_again.stop()
-
-    def _stop(self) -> None:
-        self.line.stop()
-        self.pick.setChecked(False)
-        self.follow.setChecked(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from magicgui.widgets import CheckBox, ComboBox, Container, FileEdit, FloatSpinB
 
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.qt.narrow_combo import make_narrow
-from napari_celis.gui.tabs.train.train_options import TrainOptions, checkpoint_of
+from napari_celis.gui.tabs.train.train_options import TrainOptions, TrainVolume, checkpoint_of
 from napari_celis.training import DEFAULT_MINUTES
 
 SUFFIX = ".safetensors"
@@ -34,7 +35,7 @@ class TrainForm(Container[Any]):
             value=DEFAULT_MINUTES,
             min=0.1,
             max=100_000,
-            tooltip="Time for everything, kept approximately. More is better.",
+            tooltip="Processor time per core, for everything. More is better.",
         )
         self.seed = SpinBox(
             label="Seed",
@@ -76,25 +77,19 @@ class TrainForm(Container[Any]):
         path = Path(self.output.line_edit.value.strip() or "model").expanduser()
         return path if path.suffix else path.with_suffix(SUFFIX)
 
-    def train_options(
-        self, image: str, truth: str, supervoxels: str | None, *, is_resumed: bool
-    ) -> TrainOptions:
+    def train_options(self, volumes: Sequence[TrainVolume], *, is_resumed: bool) -> TrainOptions:
         """Collect the settings, for these volumes.
 
         Parameters
         ----------
-        image, truth : str
-            Volumes as `path[:dataset]`.
-        supervoxels : str, optional
-            Likewise.
+        volumes : sequence of TrainVolume
+            What to learn from.
         is_resumed : bool
             Whether to go on from a checkpoint.
         """
         return TrainOptions(
-            image,
-            truth,
+            tuple(volumes),
             self.path(),
-            supervoxels,
             self.preset.value,
             self.affinity.value,
             self.minutes.value,

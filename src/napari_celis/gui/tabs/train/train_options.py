@@ -12,14 +12,27 @@ def checkpoint_of(model: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class TrainOptions:
-    """What `celis train` is told."""
+class TrainVolume:
+    """One annotated volume, each part as `path[:dataset]`."""
 
     image: str
     truth: str
-    output: Path
     supervoxels: str | None = None
     """Made from the image if not given."""
+
+    def arguments(self) -> list[str]:
+        """Write it as arguments of `celis train`."""
+        words = ["--image", self.image, "--truth", self.truth]
+        return words if self.supervoxels is None else [*words, "--supervoxels", self.supervoxels]
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """What `celis train` is told."""
+
+    volumes: tuple[TrainVolume, ...]
+    """What to learn from, one or several."""
+    output: Path
     preset: str = "fast"
     affinity: str = "unet"
     minutes: float = 30.0
@@ -29,12 +42,10 @@ class TrainOptions:
 
     def arguments(self) -> list[str]:
         """Write them as arguments of `celis`."""
-        words = ["train", "--image", self.image, "--truth", self.truth]
-        if self.supervoxels is not None:
-            words += ["--supervoxels", self.supervoxels]
+        words = ["train", *(word for volume in self.volumes for word in volume.arguments())]
         words += ["--preset", self.preset, "--affinity", self.affinity]
         words += ["--minutes", f"{self.minutes:g}", "--seed", str(self.seed)]
         words += ["--second-round"] if self.second_round else []
         if checkpoint_of(self.output).exists():
-            words += ["--resume" if self.resume else "--anew"]
+            words += ["--resume" if self.resume else "--restart"]
         return [*words, "--output", str(self.output)]

@@ -15,7 +15,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_celis.core.errors import CelisError
-from napari_celis.gui.layers.volume_files import file_of, write_missing
+from napari_celis.gui.layers.volume_files import VolumeFile, file_of, write_missing
 from napari_celis.gui.layers.volume_layers import source_of
 from napari_celis.gui.qt.progress import Progress, ProgressLine
 from napari_celis.gui.qt.widgets import CommandLine, button, heading, is_confirmed, row, wrapped
@@ -23,9 +23,10 @@ from napari_celis.gui.session.background.celis_process import CelisProcess, celi
 from napari_celis.gui.session.background.job import Job
 from napari_celis.gui.session.background.records import Record
 from napari_celis.gui.session.workspace import Workspace
+from napari_celis.gui.tabs.train.further_volumes import AnnotatedLayers, FurtherVolumes
 from napari_celis.gui.tabs.train.train_curves import TrainCurves
 from napari_celis.gui.tabs.train.train_form import TrainForm
-from napari_celis.gui.tabs.train.train_options import TrainOptions, checkpoint_of
+from napari_celis.gui.tabs.train.train_options import TrainOptions, TrainVolume, checkpoint_of
 from napari_celis.pipeline.checks import check_volumes
 
 LOG_LINES = 2000
@@ -47,6 +48,7 @@ class TrainTab(QWidget):
         self._may_end = self._has_ended = False
         self.process = CelisProcess(self)
         self.data = wrapped()
+        self.further = FurtherVolumes()
         self.form = TrainForm()
         self._make_run()
         self._lay_out()
@@ -75,7 +77,8 @@ class TrainTab(QWidget):
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
-        for widget in (heading("Annotated volume"), self.data, heading("Settings"), self.form.native):
+        shown = heading("Annotated volume"), self.data, self.further, heading("Settings"), self.form.native
+        for widget in shown:
             layout.addWidget(widget)
         layout.addLayout(row(self.start, self.resume, stretch=(1, 1)))
         layout.addWidget(self.progress)
@@ -89,6 +92,8 @@ class TrainTab(QWidget):
         workspace.data.changed.connect(self.refresh)
         workspace.closing.connect(self._end)
         self.form.changed.connect(self.refresh)
+        self.further.add_asked.connect(self._on_add)
+        self.further.changed.connect(self.refresh)
         self.progress.cancelled.connect(self._on_cancel)
         process.recorded.connect(self._on_record)
         process.said.connect(self.log.appendPlainText)
@@ -116,6 +121,7 @@ class TrainTab(QWidget):
         self.form.enabled = not self.is_busy
         self.form.use_supervoxels.enabled = has_supervoxels and not self.is_busy
         can_start = not missing and not self.is_busy
+        self.further.setEnabled(can_start)
         self.start.setEnabled(can_start)
         self.resume.setEnabled(can_start and checkpoint_of(self.form.path()).exists())
         if not self.is_busy:
@@ -124,13 +130,12 @@ class TrainTab(QWidget):
 
     def command_text(self) -> str:
         """Write the command that does the same."""
-        workspace = self._workspace
-        supervoxels = (
-            source_of(workspace.data.supervoxels_layer, "SUPERVOXELS") if self._has_supervoxels() else None
-        )
-        image = source_of(workspace.data.image_layer, "IMAGE")
-        truth = source_of(workspace.data.truth_layer, "TRUTH")
-        return celis_command(self.form.train_options(image, truth, supervoxels, is_resumed=False).arguments())
+        chosen = {"image": None, "truth": None, **self._layers()}
+        volumes = [
+            TrainVolume(**{role: source_of(layer, role.upper()) for role, layer in own.items()})
+            for own in (chosen, *self._others())
+        ]
+        return celis_command(self.form.train_options(volumes, is_resumed=False).arguments())
 
     # What the user does.
 
@@ -140,6 +145,17 @@ class TrainTab(QWidget):
     def _on_resume(self) -> None:
         self._begin(is_resumed=True)
 
+    def _on_add(self) -> None:
+        """Keep the volume that is chosen now."""
+        try:
+            check_volumes(replace(self._workspace.data.choice(), affinities=None))
+        except CelisError as error:
+            self._workspace.messages.say(str(error))
+            return
+        data = self._workspace.data
+        layers = {"image": data.image_layer, "truth": data.truth_layer, "supervoxels": data.supervoxels_layer}
+        self.further.append({role: layer for role, layer in layers.items() if layer is not None})
+
     def _begin(self, *, is_resumed: bool) -> None:
         """Check everything, write volumes that lie in no file, then start the process."""
         if self.is_busy:
@@ -148,8 +164,7 @@ class TrainTab(QWidget):
         try:
             check_volumes(replace(workspace.data.choice(), affinities=None))
             self.form.check(is_resumed=is_resumed)
-            folder = Path(self._folder.name)
-            files = {role: file_of(layer, role, folder) for role, layer in self._layers().items()}
+            files = self._files()
         except CelisError as error:
             workspace.messages.say(str(error))
             return
@@ -180,9 +195,11 @@ class TrainTab(QWidget):
 
     def _launch(self, targets: dict[str, str], *, is_resumed: bool) -> None:
         """Start the process on volumes that lie in files now."""
-        self._options = self.form.train_options(
-            targets["image"], targets["truth"], targets.get("supervoxels"), is_resumed=is_resumed
-        )
+        volumes = [
+            TrainVolume(**{role: targets[_numbered(role, n)] for role in own})
+            for n, own in enumerate((self._layers(), *self._others()))
+        ]
+        self._options = self.form.train_options(volumes, is_resumed=is_resumed)
         self.progress.show_progress(Progress("starting the training process"))
         self.process.start(self._options.arguments())
 
@@ -252,5 +269,38 @@ class TrainTab(QWidget):
             layers["supervoxels"] = data.supervoxels_layer
         return {role: layer for role, layer in layers.items() if layer is not None}
 
+    def _others(self) -> list[AnnotatedLayers]:
+        """Return the further volumes, with supervoxels as the chosen one has them."""
+        has_supervoxels = self._has_supervoxels()
+        return [
+            {role: layer for role, layer in own.items() if has_supervoxels or role != "supervoxels"}
+            for own in self.further.others(self._layers())
+        ]
+
+    def _files(self) -> dict[str, VolumeFile]:
+        """Find the files of all volumes, or name copies of them.
+
+        Raises
+        ------
+        CelisError
+            If a further volume has no supervoxels though the chosen one has.
+        """
+        files: dict[str, VolumeFile] = {}
+        for n, own in enumerate((self._layers(), *self._others())):
+            if self._has_supervoxels() and "supervoxels" not in own:
+                raise CelisError(
+                    f"{own['image'].name} was added without supervoxels, but the chosen volume has some. Add "
+                    "it again with supervoxels, or turn “Learn on the chosen supervoxels” off."
+                )
+            folder = Path(self._folder.name, str(n))
+            folder.mkdir(exist_ok=True)
+            files |= {_numbered(role, n): file_of(layer, role, folder) for role, layer in own.items()}
+        return files
+
     def _has_supervoxels(self) -> bool:
         return self._workspace.data.supervoxels_layer is not None and self.form.use_supervoxels.value
+
+
+def _numbered(role: str, n: int) -> str:
+    """Name a part of the chosen volume by its role, that of a further one by role and number."""
+    return role if n == 0 else f"{role} {n + 1}"

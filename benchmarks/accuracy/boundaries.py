@@ -1,0 +1,130 @@
+"""Train one boundary network on the middle of a volume, and judge it on the slabs at both ends.
+
+    python benchmarks/accuracy/boundaries.py VOLUME.h5 [--steps N …] [--seeds N …] [--dilation N] [--levels N]
+
+VOLUME.h5 is in the CREMI layout, 125 sections or more. The network learns from z 40 to 84, and is judged on
+z < 35 and z ≥ 90, on supervoxels that come with the volume: single affinities, contacts by their mean
+affinity, and agglomeration by mean affinity, at the best threshold of the slab and at that of the other slab.
+One line of JSON per run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from folds import AnnotatedVolume
+from napari_celis.baselines.judge import ALL, INSIDE, Judge
+from napari_celis.baselines.problem import Problem
+from napari_celis.baselines.simple import MeanAffinity, Oracle
+from napari_celis.baselines.sweep import Hierarchy, tune
+from napari_celis.core.contacts import COUNT, SUM, UNITS
+from napari_celis.evaluation.overlaps import overlap
+from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet
+from napari_celis.models.inference import predict_averaged
+from napari_celis.training.affinity import AffinityTrainer
+from napari_celis.training.affinity_data import affinity_targets
+from napari_celis.training.affinity_loss import judge
+from napari_celis.training.affinity_settings import affinity_training
+from napari_celis.training.energy import weighted_auc
+
+FIT, JUDGED = slice(40, 85), {"z < 35": slice(0, 35), "z >= 90": slice(90, 125)}
+SYMMETRIES, POWER = 4, 0.5
+
+
+def train(volume: AnnotatedVolume, arguments: argparse.Namespace, steps: int, seed: int) -> AffinityNet:
+    """Train a network on the middle."""
+    settings = affinity_training("unet", volume.voxel_size_nm, holdout=0.0)
+    network = replace(settings.network, levels=arguments.levels or settings.network.levels)
+    settings = replace(settings, network=network, dilation=arguments.dilation)
+    block = volume.whole
+    trainer = AffinityTrainer([(block.image[FIT], block.truth[FIT])], settings, seed=seed)
+    for _ in trainer.run(steps):
+        pass
+    return trainer.result()
+
+
+def predict(net: AffinityNet, image: np.ndarray, part: slice) -> np.ndarray:
+    """Predict a slab with the image around it."""
+    begin = max(0, part.start - net.halo_zyx[0])
+    found = predict_averaged(net, image[begin : part.stop + net.halo_zyx[0]], SYMMETRIES)
+    return np.ascontiguousarray(found[:, part.start - begin : part.stop - begin])
+
+
+def of_contacts(problem: Problem) -> dict[str, float]:
+    """How well mean affinity tells right from wrong merges; each counts by the root of what it changes."""
+    sums, rows = problem.affinity_sums(), np.arange(len(problem.actions))
+    change = overlap(problem.supervoxels, problem.known_truth()).changes(problem.actions.u, problem.actions.v)
+    known = change != 0
+    mean = np.clip((sums.contact[rows, SUM] / UNITS / sums.contact[rows, COUNT])[known], 1e-4, 1 - 1e-4)
+    y = np.sign(change[known]) * np.abs(change[known]) ** POWER
+    odds, share = np.log(mean / (1 - mean)), np.abs(y) / np.abs(y).sum()
+
+    def loss(parameters: np.ndarray) -> float:
+        margin = np.sign(y) * (parameters[0] * odds + parameters[1])
+        return float(share @ np.logaddexp(0, margin))
+
+    return {
+        "contact_auc": weighted_auc(-mean, y),
+        "contact_log_loss": float(minimize(loss, [1.0, 0.0]).fun),
+    }
+
+
+def errors(run: Hierarchy, truth: Judge, threshold: float) -> list[float]:
+    """VI in bits at a threshold, of all voxels and away from boundaries."""
+    found = run.errors(np.array([threshold]), truth)
+    return [float(found[kind].vi[0]) for kind in (ALL, INSIDE)]
+
+
+def judge_net(net: AffinityNet, volume: AnnotatedVolume) -> dict[str, dict[str, Any]]:
+    """Judge a network on both slabs."""
+    block, found, runs = volume.whole, {}, {}
+    for name, part in JUDGED.items():
+        affinities = predict(net, block.image, part)
+        targets, known = affinity_targets(block.truth[part].astype(np.int64), NEIGHBOURS)
+        figures = judge(affinities, targets, known)
+        problem = Problem.from_labels(
+            np.ascontiguousarray(block.supervoxels[part]), affinities, truth=block.truth[part]
+        )
+        runs[name] = MeanAffinity().sweep(problem), Judge(problem.known_truth(), 2)
+        found[name] = {
+            "affinity_auc": figures.auc,
+            "affinity_log_loss": figures.balanced_cross_entropy,
+            **of_contacts(problem),
+            "oracle": errors(Oracle().sweep(problem), runs[name][1], 0.0),
+        }
+    first, second = JUDGED
+    for name, other in ((first, second), (second, first)):
+        found[name]["best"] = errors(*runs[name], tune([runs[name]]))
+        found[name]["carried"] = errors(*runs[name], tune([runs[other]]))
+    return found
+
+
+def main() -> None:
+    """Train and judge one network after the other."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("volume", type=Path)
+    parser.add_argument("--steps", nargs="+", type=int, default=[1200])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--dilation", type=int, default=0)
+    parser.add_argument("--levels", type=int)
+    arguments = parser.parse_args()
+    volume = AnnotatedVolume.read(arguments.volume)
+    for steps in arguments.steps:
+        for seed in arguments.seeds:
+            begin = time.process_time()
+            net = train(volume, arguments, steps, seed)
+            seconds = round(time.process_time() - begin, 1)
+            row = {"steps": steps, "seed": seed, "dilation": arguments.dilation, "levels": arguments.levels}
+            print(json.dumps({**row, "processor_seconds": seconds, **judge_net(net, volume)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
