@@ -224,10 +224,11 @@ class Session:
         """
         if not records:
             return
-        with self._writing():
+        with self._mutex:
             rows = [event_to_row(number, record) for number, record in enumerate(records, self.n_events + 1)]
-            self._connection.executemany(_EVENTS, rows)
-        self.n_events += len(records)
+            with self._writing():
+                self._connection.executemany(_EVENTS, rows)
+            self.n_events += len(records)
 
     def note_segment(self, note: SegmentNote) -> None:
         """Write what somebody says about a segment, in place of what was there."""
