@@ -54,6 +54,7 @@ def record_demo(folder: Path) -> dict[str, Path]:
     written = {"screenshot": folder / "screenshot.png", "segmentation": folder / "segmentation.zarr"}
     with virtual_display(*WINDOW):
         panel = open_demo(WINDOW)
+        from napari_celis.gui.layers.samples import phantom_model
         from napari_celis.gui.plugin.viewer_window import save_picture
 
         viewer = panel.workspace.viewer
