@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Volume
-from napari_celis.gui.layers.samples import phantom_model
 from napari_celis.gui.plugin.display import require_qt, virtual_display
 from napari_celis.io.samples import sample_volumes
 from napari_celis.io.volumes import write_volume
@@ -23,6 +22,8 @@ WINDOW = (1600, 1000)
 def open_demo(size: tuple[int, int] | None = None) -> CelisPanel:
     """Open a window on the sample, with the panel and the model for it."""
     require_qt()
+    # napari finds its settings when it is loaded: not before the display that nobody sees has its own.
+    from napari_celis.gui.layers.samples import phantom_model
     from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer
 
     return dock_panel(open_viewer(sample_volumes(), size), phantom_model())
@@ -53,6 +54,7 @@ def record_demo(folder: Path) -> dict[str, Path]:
     written = {"screenshot": folder / "screenshot.png", "segmentation": folder / "segmentation.zarr"}
     with virtual_display(*WINDOW):
         panel = open_demo(WINDOW)
+        from napari_celis.gui.layers.samples import phantom_model
         from napari_celis.gui.plugin.viewer_window import save_picture
 
         viewer = panel.workspace.viewer
