@@ -30,7 +30,7 @@ def test_a_pair_is_forbidden_when_its_segments_hold_a_constraint(situation):
         any({segment[a], segment[b]} == {segment[i], segment[j]} for a, b in pairs)
         for i, j in zip(u, v, strict=True)
     ]
-    assert constraints.forbidden(segment, u, v).tolist() == expected
+    assert constraints.among(segment).forbid(np.stack([segment[u], segment[v]], axis=1)).tolist() == expected
     for i, j, is_kept in zip(u, v, expected, strict=True):
         found = constraints.between(segment, i, j)
         assert (found is not None) == is_kept

@@ -74,10 +74,6 @@ class Constraints:
         """Return the pairs of segments that these keep apart now."""
         return SegmentPairs(segment[self.array].astype(np.int64))
 
-    def forbidden(self, segment: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Tell for many pairs of supervoxels whether joining them would break a constraint, bool (n,)."""
-        return self.among(segment).forbid(np.stack([segment[u], segment[v]], axis=1))
-
 
 @dataclass
 class _Shared:
@@ -98,12 +94,23 @@ class SegmentPairs:
         """Tell which pairs of segments, (m, 2), are among them, bool (m,)."""
         if not len(self.pairs) or not len(ends):
             return np.zeros(len(ends), dtype=bool)
-        # Only pairs with a segment that is asked for matter: sorting them all would take longest.
-        asked = np.unique(ends)
-        near = self.pairs[np.isin(self.pairs, asked, kind="table").all(axis=1)]
-        width = int(max(self.pairs.max(), asked[-1])) + 1
-        mask: np.ndarray = np.isin(_keys(ends.astype(np.int64), width), _keys(near, width))
+        # Few of the ends have a segment that is kept apart from any, and few pairs one of theirs: sorting all
+        # of either would take longest.
+        width = int(max(self.pairs.max(), ends.max())) + 1
+        mask = np.zeros(len(ends), dtype=bool)
+        near = np.flatnonzero(_marked(self.pairs, width)[ends].all(axis=1))
+        if len(near):
+            asked = ends[near].astype(np.int64)
+            pairs = self.pairs[_marked(asked, width)[self.pairs].all(axis=1)]
+            mask[near] = np.isin(_keys(asked, width), _keys(pairs, width))
         return mask
+
+
+def _marked(segments: np.ndarray, width: int) -> np.ndarray:
+    """Mark the segments that occur, bool (width,)."""
+    marked = np.zeros(width, dtype=bool)
+    marked[segments] = True
+    return marked
 
 
 def _keys(pairs: np.ndarray, width: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 
 from napari_celis.core.actions import ActionTable
-from napari_celis.core.constraints import Constraints
+from napari_celis.core.constraints import SegmentPairs
 from napari_celis.core.kernels import decisions as kernels
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -83,20 +83,21 @@ def list_candidates(
     contact : ndarray of int32, shape (A,)
         From `Agglomerator.contacts`.
     kept_apart : iterable of pairs of int
-        Ids of supervoxels.
+        Ids of supervoxels of this volume.
     """
     root = segment_roots(supervoxels, segment_ids)
     voxels = np.bincount(root, weights=supervoxels.sizes, minlength=supervoxels.n + 1).astype(np.int64)
     smaller, larger = np.empty((2, len(actions)), dtype=np.int64)
     state = np.empty(len(actions), dtype=np.uint8)
     kernels.describe(actions.u, actions.v, root, voxels, taken, available, smaller, larger, state)
-    pairs = Constraints(
-        tuple((supervoxels.index_of(u_id), supervoxels.index_of(v_id)) for u_id, v_id in kept_apart)
-    )
-    if pairs.pairs:
+    ids = np.array(list(kept_apart), dtype=np.uint64).reshape(-1, 2)
+    pairs = np.searchsorted(supervoxels.ids, ids)
+    if len(pairs):
         is_left = state != ActionState.MERGED
-        state[is_left & pairs.forbidden(root, actions.u, actions.v)] = ActionState.KEPT_APART
-        rejected = np.array([actions.find(*pair) for pair in pairs.pairs])
+        forbidden = SegmentPairs(root[pairs].astype(np.int64))
+        ends = np.stack([root[actions.u], root[actions.v]], axis=1)
+        state[is_left & forbidden.forbid(ends)] = ActionState.KEPT_APART
+        rejected = np.array([actions.find(u, v) for u, v in pairs.tolist()])
         rejected = rejected[rejected >= 0]
         state[rejected[is_left[rejected]]] = ActionState.REJECTED
     return Candidates(root, voxels, smaller, larger, state, contact)
