@@ -86,7 +86,7 @@ def new_path(name: str) -> Path:
     return sessions_folder() / f"{plain}-{moment}{SUFFIX}"
 
 
-def saved_sessions(supervoxels: str, model: str, old_key: str, start: str) -> list[SavedSession]:
+def saved_sessions(supervoxels: str, model: str, old_key: str, start: str = "") -> list[SavedSession]:
     """Find earlier decisions, the newest first: all with some by hand, and one without.
 
     Parameters
@@ -96,7 +96,7 @@ def saved_sessions(supervoxels: str, model: str, old_key: str, start: str) -> li
     old_key : str
         From `run_key`.
     start : str
-        Digest of what is decided before a run begins.
+        Digest of what is decided before a run begins; nothing by default.
     """
     found = []
     places = sorted(_ours() | set(recent_sessions()), key=_changed_at, reverse=True)
