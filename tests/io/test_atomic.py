@@ -33,7 +33,7 @@ class Breaking:
 def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 7 * 8 * 8)
     monkeypatch.setattr("napari_celis.io.ome_zarr.CHUNK", 1)
-    monkeypatch.setattr("napari_celis.io.precomputed.CHUNK", 1)
+    monkeypatch.setattr("napari_celis.io.precomputed_scales.CHUNK", 1)
     monkeypatch.setattr(hdf5, "CHUNKS", (1, 7, 8))
 
 
@@ -132,11 +132,12 @@ def test_names_that_are_taken(tmp_path):
 
 def test_adding_to_what_is_no_group(tmp_path):
     zarr.open_group(tmp_path / "two.zarr", mode="w", zarr_format=2)
-    write_volume(Volume(volume_samples.labels()), tmp_path / "three.zarr", kind="labels")
+    group = zarr.open_group(tmp_path / "three.zarr", mode="w", zarr_format=3)
+    group.create_array("ids", data=volume_samples.labels())
     with pytest.raises(VolumeError, match="not a Zarr version 3 group"):
         write_volume(Volume(volume_samples.labels()), f"{tmp_path / 'two.zarr'}:x", kind="labels")
     with pytest.raises(VolumeError, match="is an array"):
-        write_volume(Volume(volume_samples.labels()), f"{tmp_path / 'three.zarr'}:0/x", kind="labels")
+        write_volume(Volume(volume_samples.labels()), f"{tmp_path / 'three.zarr'}:ids/x", kind="labels")
 
 
 def test_a_damaged_hdf5_file_is_not_extended(tmp_path):

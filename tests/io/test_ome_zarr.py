@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from ome_zarr_models.v05.image import Image
 from ome_zarr_models.v05.image_label import ImageLabel
 
-from napari_celis.core.errors import CorruptFileError
+from napari_celis.core.errors import CorruptFileError, VolumeError
 from napari_celis.core.volume import Volume
 from napari_celis.io import blocks, ome_zarr, pyramid
 from napari_celis.io.volumes import list_datasets, open_volume, write_volume
@@ -152,6 +152,92 @@ def test_axes_in_another_order(tmp_path):
     assert volume.offset_nm == (2.0, 3.0, 1.0)
     assert_array_equal(volume.read(), data.transpose(1, 2, 0))
     assert_array_equal(volume.data[2, 1:3, 0], data.transpose(1, 2, 0)[2, 1:3, 0])
+
+
+NM = [{"name": axis, "type": "space", "unit": "nanometer"} for axis in "zyx"]
+UM = [{"name": axis, "type": "space", "unit": "micrometer"} for axis in "zyx"]
+VOXELS = [{"name": f"dim_{i}", "type": "array"} for i in range(3)]
+
+
+def write_six(folder, *, systems, inner, outer=(), version="0.6"):
+    """Write a volume as the standard shows it: axes in coordinate systems, one transformation per level."""
+    group = zarr.open_group(folder, mode="w", zarr_format=3)
+    group.create_array("s0", data=np.zeros((2, 3, 4), np.uint8))
+    multiscale = {
+        "coordinateSystems": [{"name": name, "axes": axes} for name, axes in systems.items()],
+        "datasets": [{"path": "s0", "coordinateTransformations": [inner]}],
+        "coordinateTransformations": list(outer),
+    }
+    group.attrs["ome"] = {"version": version, "multiscales": [multiscale]}
+    return folder
+
+
+def between(kind, source, target, **settings):
+    return {"type": kind, "input": source, "output": target, **settings}
+
+
+def test_version_06_has_axes_in_coordinate_systems(tmp_path):
+    path, physical = {"path": "s0"}, {"name": "physical"}
+    steps = [
+        {"type": "scale", "scale": [0.04, 0.004, 0.005]},
+        {"type": "translation", "translation": [0.1, 0.2, 0.3]},
+    ]
+    six = write_six(
+        tmp_path / "a.zarr",
+        systems={"aligned": NM, "physical": UM},
+        inner=between("sequence", path, physical, transformations=steps),
+        # Where another program put the volume says nothing about the volume itself.
+        outer=[between("affine", physical, {"name": "aligned"}, affine=[[1, 0, 0, 0]] * 3)],
+    )
+    volume = open_volume(six)
+    assert volume.voxel_size_nm == pytest.approx((40.0, 4.0, 5.0))
+    assert volume.offset_nm == pytest.approx((100.0, 200.0, 300.0))
+    assert list_datasets(six)[0].voxel_size_nm == pytest.approx((40.0, 4.0, 5.0))
+    single = write_six(
+        tmp_path / "b.zarr",
+        systems={"physical": NM},
+        inner=between("scale", path, physical, scale=[40, 4, 5]),
+    )
+    assert open_volume(single).voxel_size_nm == (40.0, 4.0, 5.0)
+    # A sequence is done in its order, whatever that is.
+    turned = write_six(
+        tmp_path / "c.zarr",
+        systems={"physical": UM},
+        inner=between("sequence", path, physical, transformations=steps[::-1]),
+    )
+    assert open_volume(turned).offset_nm == pytest.approx((4.0, 0.8, 1.5))
+
+
+@pytest.mark.parametrize("version", ["0.6.dev4", "0.6rc0"])
+def test_levels_of_version_06_in_voxels_lead_on_to_lengths(tmp_path, version):
+    """Drafts name systems by plain text."""
+    six = write_six(
+        tmp_path / "v.zarr",
+        systems={"physical": UM, "array": VOXELS},
+        inner=between("identity", "s0", "array"),
+        outer=[between("scale", "array", "physical", scale=[0.04, 0.004, 0.005])],
+        version=version,
+    )
+    assert open_volume(six).voxel_size_nm == pytest.approx((40.0, 4.0, 5.0))
+
+
+def test_levels_of_version_06_in_unknown_systems(tmp_path):
+    six = write_six(
+        tmp_path / "v.zarr",
+        systems={"physical": UM},
+        inner=between("scale", {"path": "s0"}, {"name": "other"}, scale=[1, 1, 1]),
+    )
+    with pytest.raises(CorruptFileError, match="other"):
+        open_volume(six)
+
+
+@pytest.mark.parametrize("version", ["0.7", "0.9.dev2", "1.0", "0.60"])
+def test_unknown_versions_are_refused(tmp_path, version):
+    write_volume(Volume(volume_samples.image(), (40.0, 4.0, 4.0)), tmp_path / "v.zarr", kind="image")
+    metadata = tmp_path / "v.zarr" / "zarr.json"
+    metadata.write_text(metadata.read_text().replace('"version": "0.5"', f'"version": "{version}"'))
+    with pytest.raises(VolumeError, match=f"version {version}, but versions 0.1 to 0.6 can be read"):
+        open_volume(tmp_path / "v.zarr")
 
 
 def test_levels_cannot_leave_the_group(tmp_path):

@@ -107,6 +107,9 @@ def ome_zarr(folder: Path) -> list[str]:
     write_volume(
         Volume(labels(), (40.0, 4.0, 4.0), (0.0, 8.0, 12.0)), folder / "five.ome.zarr", kind="labels"
     )
+    group = zarr.open_group(folder / "five.ome.zarr", mode="r+")
+    # Damage has to tell: hundreds of colours would take most of it.
+    group.attrs["ome"] = {**group.attrs["ome"], "image-label": {"version": "0.5"}}
     transformations = [
         {"type": "scale", "scale": [1.0, 0.04, 0.004, 0.004]},
         {"type": "translation", "translation": [0.0, 0.0, 0.008, 0.012]},
@@ -141,6 +144,8 @@ def n5(folder: Path) -> list[str]:
 def precomputed(folder: Path) -> list[str]:
     names = [str(folder / f"{kind}.precomputed") for kind in ("labels", "image")]
     write_volume(Volume(labels(), (40.0, 4.0, 4.0), (40.0, 8.0, 12.0)), names[0], kind="labels")
+    # Nobody reads it here.
+    (Path(names[0]) / "properties" / "info").unlink()
     write_volume(Volume(image(), (40.0, 4.0, 4.0), (40.0, 8.0, 12.0)), names[1], kind="image")
     return names
 

@@ -62,7 +62,12 @@ def info(
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="Volume to copy, written path[:dataset].")],
     target: Annotated[
-        str, typer.Argument(metavar="OUT", help="Copy: .zarr, .h5[:dataset], .tif, .npy or .precomputed.")
+        str,
+        typer.Argument(
+            metavar="OUT",
+            help="Copy: .zarr, .h5[:dataset], .tif, .npy or .precomputed; IMAGE.zarr:labels/NAME adds labels "
+            "to an image.",
+        ),
     ],
     kind: Annotated[
         KindOption | None, typer.Option(help="What the voxels mean; by default it is guessed.")
@@ -76,6 +81,16 @@ def convert(
         tuple[float, float, float] | None,
         typer.Option("--resample", metavar="Z Y X", help="Write voxels of this size in nm instead."),
     ] = None,
+    properties: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table (.csv) of what is known about labels, with a column `id`; .zarr and .precomputed.",
+        ),
+    ] = None,
+    meshes: Annotated[
+        bool, typer.Option(help="Write surfaces of labels into .precomputed, for the 3-D view.")
+    ] = True,
     json: JsonOption = None,
 ) -> None:
     """Copy a volume into another format; ids stay, voxel size and position too unless options differ."""
@@ -85,6 +100,8 @@ def convert(
     from napari_celis.core.volume import as_triple
     from napari_celis.io.hdf5 import DEFAULT_DATASET
     from napari_celis.io.kinds import guess_kind
+    from napari_celis.io.precomputed_segments import HAS_MESHES
+    from napari_celis.io.property_table import read_properties
     from napari_celis.io.resampled import resample
     from napari_celis.io.volumes import open_volume, write_volume
 
@@ -95,11 +112,20 @@ def convert(
     if voxel_size is not None:
         volume = replace(volume, voxel_size_nm=as_triple(voxel_size))
     chosen = kind.value if kind is not None else guess_kind(volume, target)
-    require_distinct({"OUT": target, "--json": json}, {"IN": source}, unnamed=DEFAULT_DATASET[chosen])
+    inputs = {"IN": source, **({"--properties": properties} if properties else {})}
+    require_distinct({"OUT": target, "--json": json}, inputs, unnamed=DEFAULT_DATASET[chosen])
+    known = None if properties is None else read_properties(properties)
     if resample_to is not None:
         volume = resample(volume, as_triple(resample_to), chosen)
     with bar("Converting", unit="voxel") as progress:
-        path = write_volume(volume, target, kind=chosen, progress=progress)
+        path = write_volume(
+            volume,
+            target,
+            kind=chosen,
+            progress=progress,
+            properties=known,
+            meshes=meshes and chosen == "labels" and HAS_MESHES,
+        )
     print(f"{target}: wrote {_size_line(volume)} as {chosen}")
     figures = {"path": str(path), "kind": chosen, **_header(volume)}
     write_json(json, {**figures, "seconds": time.perf_counter() - started})

@@ -24,9 +24,12 @@ from napari_celis.io.atomic import atomic_file
 from napari_celis.io.blocks import Kind
 from napari_celis.io.confinement import is_inside
 from napari_celis.io.failures import short_reason
+from napari_celis.io.precomputed_segments import largest_segments
 
 VIEWER = "https://neuroglancer-demo.appspot.com"
 PORT = 9000
+N_SHOWN = 12
+"""Segments that a view shows in 3-D where nobody chose any."""
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 """Names under which a browser may ask; another site that gives its name this address is not answered."""
 SUFFIXES = (".html", ".json")
@@ -53,7 +56,7 @@ class LinkedVolume:
     """What was written there; gives voxel size and offset."""
     kind: Kind
     selected: tuple[int, ...] = ()
-    """Segments to show in 3-D from the start."""
+    """Segments to show in 3-D from the start; if none, the largest ones that the volume lists."""
 
 
 def neuroglancer_state(
@@ -195,7 +198,8 @@ def _layer(linked: LinkedVolume, port: int) -> dict[str, Any]:
     source = f"precomputed://http://localhost:{port}/{quote(linked.path.name)}"
     layer: dict[str, Any] = {"type": "image", "source": source, "name": linked.path.stem}
     if linked.kind == "labels":
-        layer |= {"type": "segmentation", "segments": [str(segment) for segment in linked.selected]}
+        selected = linked.selected or largest_segments(linked.path, N_SHOWN)
+        layer |= {"type": "segmentation", "segments": [str(segment) for segment in selected]}
     return layer
 
 

@@ -1,8 +1,12 @@
-"""Write OME-Zarr 0.5: Zarr version 3, a pyramid, no shards, everything in nanometres."""
+"""Write OME-Zarr 0.5: Zarr version 3, a pyramid, no shards, everything in nanometres.
+
+Labels inside the group of an image are of the image's version.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,11 @@ from napari_celis.core.volume import Triple, Volume
 from napari_celis.io.atomic import atomic_file, atomic_folder
 from napari_celis.io.blocks import Kind, Progress, iterate_boxes, read_blocks, stored_type
 from napari_celis.io.confinement import require_inside
+from napari_celis.io.label_sizes import LabelSizes
 from napari_celis.io.lazy import Box
-from napari_celis.io.ome import AXES, multiscale_attributes, parse_multiscale
+from napari_celis.io.ome import AXES, parse_multiscale
+from napari_celis.io.ome_labels import HostImage, add_to_list, host_image
+from napari_celis.io.ome_writing import MAX_LISTED, Properties, image_label, multiscale_attributes
 from napari_celis.io.pyramid import (
     Factors,
     choose_factors,
@@ -32,24 +39,32 @@ CHUNK = 64
 
 
 def write_volume(
-    volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
+    volume: Volume,
+    path: Path,
+    dataset: str | None,
+    kind: Kind,
+    progress: Progress | None,
+    properties: Properties | None = None,
 ) -> None:
-    """Write a pyramid at `path`, or as a group inside it."""
+    """Write a pyramid at `path`, or as a group inside it; inside an image, as its labels."""
     if dataset is None:
         with atomic_folder(path, may_replace=is_one_volume, kind="a single Zarr volume") as temporary:
-            _write_pyramid(volume, temporary, path.name, kind, progress)
+            _Pyramid(temporary, path.name, kind, properties).write(volume, progress)
     elif not path.exists():
         with atomic_folder(path, may_replace=is_one_volume, kind="a single Zarr volume") as temporary:
             _make_groups(temporary, dataset)
-            _write_pyramid(volume, temporary / dataset, dataset, kind, progress)
+            _Pyramid(temporary / dataset, dataset, kind, properties).write(volume, progress)
     else:
         require_inside(path / dataset, path)
         _require_group(path)
+        image = host_image(path, dataset, kind)
         _make_groups(path, dataset)
         with atomic_folder(
             path / dataset, may_replace=is_one_volume, kind="a single Zarr volume"
         ) as temporary:
-            _write_pyramid(volume, temporary, dataset, kind, progress)
+            _Pyramid(temporary, dataset, kind, properties, image).write(volume, progress)
+        if image is not None:
+            add_to_list(image)
 
 
 def is_one_volume(folder: Path) -> bool:
@@ -63,21 +78,45 @@ def is_one_volume(folder: Path) -> bool:
     return {entry.name for entry in folder.iterdir()} <= multiscale.level_folders.union(METADATA_FILES)
 
 
-def _write_pyramid(volume: Volume, folder: Path, name: str, kind: Kind, progress: Progress | None) -> None:
-    """Write every level, each from the one before, then the metadata."""
-    array = _create_array(folder / "0", volume.shape, stored_type(volume, kind))
-    for box, voxels in read_blocks(volume, kind, array.chunks, progress):
-        array[box] = voxels
-    levels: list[tuple[str, Triple, Triple]] = [("0", volume.voxel_size_nm, volume.offset_nm)]
-    while (factors := choose_factors(array.shape, levels[-1][1])) is not None:
-        coarser = _create_array(
-            folder / str(len(levels)), coarser_shape(array.shape, factors), np.dtype(array.dtype)
+@dataclass(frozen=True)
+class _Pyramid:
+    """A pyramid that is to be written."""
+
+    folder: Path
+    name: str
+    kind: Kind
+    properties: Properties | None = None
+    image: HostImage | None = None
+    """What it holds the labels of."""
+
+    def write(self, volume: Volume, progress: Progress | None) -> None:
+        """Write every level, each from the one before, then the metadata."""
+        sizes = LabelSizes(MAX_LISTED)
+        array = _create_array(self.folder / "0", volume.shape, stored_type(volume, self.kind))
+        for box, voxels in read_blocks(volume, self.kind, array.chunks, progress):
+            array[box] = voxels
+            if self.kind == "labels":
+                sizes.add(voxels)
+        levels: list[tuple[str, Triple, Triple]] = [("0", volume.voxel_size_nm, volume.offset_nm)]
+        while (factors := choose_factors(array.shape, levels[-1][1])) is not None:
+            coarser = _create_array(
+                self.folder / str(len(levels)), coarser_shape(array.shape, factors), np.dtype(array.dtype)
+            )
+            _shrink(array, coarser, factors, self.kind)
+            levels.append((str(len(levels)), *coarser_geometry(levels[-1][1], levels[-1][2], factors)))
+            array = coarser
+        attributes = self._attributes(levels, sizes)
+        zarr.create_group(str(self.folder), zarr_format=3, attributes=attributes, overwrite=False)
+
+    def _attributes(self, levels: list[tuple[str, Triple, Triple]], sizes: LabelSizes) -> dict[str, Any]:
+        """Say where the levels lie, and what is known of labels."""
+        is_labels = self.kind == "labels"
+        source = self.image.source if self.image else None
+        section = image_label(sizes.counts, self.properties, source) if is_labels else None
+        version = self.image.version if self.image else "0.5"
+        return multiscale_attributes(
+            levels, name=self.name, is_labels=is_labels, version=version, image_label=section
         )
-        _shrink(array, coarser, factors, kind)
-        levels.append((str(len(levels)), *coarser_geometry(levels[-1][1], levels[-1][2], factors)))
-        array = coarser
-    attributes = multiscale_attributes(levels, name=name, is_labels=kind == "labels")
-    zarr.create_group(str(folder), zarr_format=3, attributes=attributes, overwrite=False)
 
 
 def _create_array(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

@@ -10,23 +10,21 @@ from typing import Any
 from napari_celis.core.errors import VolumeError
 from napari_celis.core.volume import Volume, as_triple
 from napari_celis.io.atomic import atomic_folder
-from napari_celis.io.blocks import Kind, Progress, read_blocks, stored_type
+from napari_celis.io.blocks import Kind, Progress, stored_type
 from napari_celis.io.catalog import DatasetInfo, make_volume, require_dataset_unnamed, require_level
 from napari_celis.io.confinement import require_inside, require_regular
 from napari_celis.io.failures import reading
 from napari_celis.io.geometry import Geometry, offset_from, voxel_size_from
-from napari_celis.io.tensorstore import import_tensorstore, lazy_zyx, open_store, write_part
+from napari_celis.io.ome_writing import Properties
+from napari_celis.io.precomputed_scales import OWN_KEY, precomputed_info, write_scales
+from napari_celis.io.precomputed_segments import write_segments
+from napari_celis.io.tensorstore import import_tensorstore, lazy_zyx, open_store
 from napari_celis.io.zarr_nodes import read_json
 
-CHUNK = 64
-"""Edge of a chunk in voxels."""
-FARTHEST_OFFSET = 2**40
-"""In voxels; the format wants whole numbers, the exact offset is kept beside them."""
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "float32")
-COMPRESSIBLE_TYPES = ("uint32", "uint64")
-"""Types that the compressed encoding for segmentations exists for."""
-OWN_KEY = "celis"
-"""Holds exact voxel size and offset, and the values of the standard that they belong to."""
+NO_OFFSET = [0, 0, 0]
+EXTRAS = ("mesh", "segment_properties")
+"""Keys of `info` that name folders beside those of the scales."""
 
 
 def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
@@ -52,7 +50,7 @@ def open_volume(path: Path, dataset: str | None, level: int | None) -> Volume:
                 require_regular(shard)
         chunk = partial(_chunk_file, folder, scale, chunks)
         data = lazy_zyx(store[..., 0], chunks=chunks, name=name, root=path, file_of=chunk)
-        return make_volume(data, _geometry(info, scale, name), name)
+        return make_volume(data, _geometry(info, index, name), name)
 
 
 def list_datasets(path: Path) -> list[DatasetInfo]:
@@ -61,7 +59,7 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
         info = read_json(path / "info")
         finest = info["scales"][0]
         shape = tuple(int(size) for size in finest["size"][::-1])
-        geometry = _geometry(info, finest, str(path))
+        geometry = _geometry(info, 0, str(path))
         return [
             DatasetInfo(
                 "",
@@ -75,9 +73,15 @@ def list_datasets(path: Path) -> list[DatasetInfo]:
 
 
 def write_volume(
-    volume: Volume, path: Path, dataset: str | None, kind: Kind, progress: Progress | None
+    volume: Volume,
+    path: Path,
+    dataset: str | None,
+    kind: Kind,
+    progress: Progress | None,
+    properties: Properties | None = None,
+    meshes: bool = False,
 ) -> None:
-    """Write one scale; labels get the type and the encoding of a segmentation."""
+    """Write several scales; labels are stored as a segmentation, with what is known about them."""
     require_dataset_unnamed(path, dataset)
     import_tensorstore(path)
     dtype = stored_type(volume, kind)
@@ -88,15 +92,12 @@ def write_volume(
         )
     with atomic_folder(path, may_replace=is_one_volume, kind="a precomputed volume") as temporary:
         temporary.mkdir()
-        (temporary / "info").write_text(json.dumps(_info(volume, dtype.name, kind), indent=2))
-        store = open_store({"driver": "neuroglancer_precomputed", "scale_index": 0}, temporary, write=True)
-        turned = store[..., 0].T
-        origin = turned.domain.origin
-        for box, voxels in read_blocks(volume, kind, (CHUNK, CHUNK, CHUNK), progress):
-            shifted = tuple(
-                slice(start + part.start, start + part.stop) for start, part in zip(origin, box, strict=True)
-            )
-            write_part(turned[shifted], voxels)
+        info = precomputed_info(volume, dtype.name, kind)
+        (temporary / "info").write_text(json.dumps(info, indent=2))
+        sizes = write_scales(volume, temporary, info, kind, progress)
+        if kind == "labels":
+            info |= write_segments(temporary, info, sizes, properties, meshes=meshes, progress=progress)
+            (temporary / "info").write_text(json.dumps(info, indent=2))
 
 
 def is_one_volume(folder: Path) -> bool:
@@ -107,7 +108,8 @@ def is_one_volume(folder: Path) -> bool:
     with reading(str(folder)):
         fields = read_json(info)
         keys = {PurePosixPath(_key(scale)).parts[0] for scale in fields.get("scales", ())}
-    return bool(keys) and {entry.name for entry in folder.iterdir()} <= {"info", *keys}
+        extras = {str(fields[name]) for name in EXTRAS if name in fields} if keys else set()
+    return bool(keys) and {entry.name for entry in folder.iterdir()} <= {"info", *keys, *extras}
 
 
 def _key(scale: dict[str, Any]) -> str:
@@ -125,45 +127,38 @@ def _chunk_file(folder: Path, scale: dict[str, Any], chunks: tuple[int, ...], in
         return folder
     ranges = []
     for at, chunk, size, first in zip(
-        index, chunks, scale["size"], scale.get("voxel_offset", [0, 0, 0]), strict=True
+        index, chunks, scale["size"], scale.get("voxel_offset", NO_OFFSET), strict=True
     ):
         ranges.append(f"{first + at * chunk}-{first + min((at + 1) * chunk, size)}")
     return folder / "_".join(ranges)
 
 
-def _info(volume: Volume, data_type: str, kind: Kind) -> dict[str, Any]:
-    """Describe a volume with one scale; everything in the standard runs x, y, z."""
-    size, offset = volume.voxel_size_nm, volume.offset_nm
-    voxel_offset = [
-        round(max(-FARTHEST_OFFSET, min(FARTHEST_OFFSET, start / length)))
-        for start, length in zip(offset, size, strict=True)
-    ]
-    scale: dict[str, Any] = {
-        "key": "0",
-        "size": list(volume.shape[::-1]),
-        "resolution": list(size[::-1]),
-        "voxel_offset": voxel_offset[::-1],
-        "chunk_sizes": [[CHUNK, CHUNK, CHUNK]],
-        "encoding": "raw",
-    }
-    if kind == "labels" and data_type in COMPRESSIBLE_TYPES:
-        scale |= {"encoding": "compressed_segmentation", "compressed_segmentation_block_size": [8, 8, 8]}
-    exact = Geometry(size, offset).as_json()
-    return {
-        "@type": "neuroglancer_multiscale_volume",
-        "type": "segmentation" if kind == "labels" else "image",
-        "data_type": data_type,
-        "num_channels": 1,
-        "scales": [scale],
-        OWN_KEY: {**exact, "resolution": scale["resolution"], "voxel_offset": scale["voxel_offset"]},
-    }
+def _geometry(info: dict[str, Any], index: int, name: str) -> Geometry:
+    """Read voxel size and offset of a scale; positions are those of the middle of a finest voxel."""
+    finest, scale = info["scales"][0], info["scales"][index]
+    geometry = _finest_geometry(info, finest, name)
+    if index == 0 or geometry.offset_nm is None:
+        return geometry
+    offset = as_triple(
+        start + (coarse_length - fine_length) / 2 + coarse_first * coarse_length - fine_first * fine_length
+        for start, fine_length, coarse_length, fine_first, coarse_first in zip(
+            geometry.offset_nm,
+            finest["resolution"][::-1],
+            scale["resolution"][::-1],
+            finest.get("voxel_offset", NO_OFFSET)[::-1],
+            scale.get("voxel_offset", NO_OFFSET)[::-1],
+            strict=True,
+        )
+    )
+    size = as_triple(scale["resolution"][::-1])
+    return Geometry(voxel_size_from(size, name, "resolution"), offset_from(offset, name, "voxel_offset"))
 
 
-def _geometry(info: dict[str, Any], scale: dict[str, Any], name: str) -> Geometry:
+def _finest_geometry(info: dict[str, Any], scale: dict[str, Any], name: str) -> Geometry:
     """Read voxel size and offset; our exact numbers hold as long as the standard ones are unchanged."""
     exact = info.get(OWN_KEY)
     size = as_triple(scale["resolution"][::-1])
-    stored = scale.get("voxel_offset", [0, 0, 0])
+    stored = scale.get("voxel_offset", NO_OFFSET)
     if (
         isinstance(exact, dict)
         and exact.get("resolution") == scale["resolution"]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from napari_celis.core.errors import VolumeError
 from napari_celis.core.volume import (
     Volume,
     as_image,
@@ -25,10 +26,12 @@ from napari_celis.io.blocks import Kind, Progress
 from napari_celis.io.catalog import DatasetInfo
 from napari_celis.io.disk import require_room
 from napari_celis.io.geometry import require_geometry
-from napari_celis.io.targets import Format, detect_format, format_to_write, split_target
+from napari_celis.io.ome_writing import Properties
+from napari_celis.io.targets import Format, Target, detect_format, format_to_write, split_target
 
 __all__ = [
     "DatasetInfo",
+    "Properties",
     "list_datasets",
     "open_volume",
     "read_image",
@@ -43,8 +46,9 @@ class _Functions(NamedTuple):
     """Where a format lives; modules are imported when they are needed, because some take a second.
 
     Each has `open_volume(path, dataset, level)`, which returns a lazy Volume; `list_datasets(path)`; and, if
-    it can be written, `write_volume(volume, path, dataset, kind, progress)`. `dataset` is None where the user
-    named none, `level` is None or a resolution of a pyramid, `progress` is told the voxels done, and in all.
+    it can be written, `write_volume(volume, path, dataset, kind, progress)`, some with `properties` and
+    `meshes`. `dataset` is None where the user named none, `level` is None or a resolution of a pyramid,
+    `progress` is told the voxels done, and in all.
     """
 
     module: str
@@ -119,7 +123,13 @@ def volume_format(target: str | os.PathLike[str]) -> str:
 
 
 def write_volume(
-    volume: Volume, target: str | os.PathLike[str], *, kind: Kind, progress: Progress | None = None
+    volume: Volume,
+    target: str | os.PathLike[str],
+    *,
+    kind: Kind,
+    progress: Progress | None = None,
+    properties: Properties | None = None,
+    meshes: bool = False,
 ) -> Path:
     """Write a volume in the format that the name asks for.
 
@@ -130,12 +140,18 @@ def write_volume(
     volume : Volume
         What to write.
     target : str or path
-        `.zarr` writes OME-Zarr 0.5, `.h5[:dataset]` the CREMI layout, `.tif` an ImageJ or BigTIFF stack,
-        `.npy` an array, `.precomputed` (or `precomputed://path`) a neuroglancer volume.
+        `.zarr` writes OME-Zarr 0.5, `.zarr:labels/NAME` labels of the image that is there, `.h5[:dataset]`
+        the CREMI layout, `.tif` an ImageJ or BigTIFF stack, `.npy` an array, `.precomputed` (or
+        `precomputed://path`) a neuroglancer volume.
     kind : {"image", "labels"}
         Labels are stored unsigned and are never averaged.
     progress : callable, optional
         Called with the voxels done so far and in all.
+    properties : mapping of int to mapping, optional
+        What is known about segments: texts and numbers by id, by name of the property. In `.zarr` and
+        `.precomputed`; neuroglancer shows `name`, `state` and `note` in places of their own.
+    meshes : bool
+        Whether labels get surfaces, so that 3-D views have something to show. In `.precomputed`.
 
     Returns
     -------
@@ -150,8 +166,22 @@ def write_volume(
     is_plain = stored_as is Format.NPY or (stored_as is Format.TIFF and kind == "image")
     require_room(split.path, volume.nbytes, volume.name, is_compressed=not is_plain)
     write = _FORMATS[stored_as].load("write_volume")
-    write(volume, split.path, split.dataset, kind, progress)
+    write(volume, split.path, split.dataset, kind, progress, **_extras(split, stored_as, properties, meshes))
     return split.path
+
+
+def _extras(target: Target, stored_as: Format, properties: Properties | None, meshes: bool) -> dict[str, Any]:
+    """Choose what goes with the voxels in the formats that have a place for it."""
+    if stored_as is Format.PRECOMPUTED:
+        return {"properties": properties, "meshes": meshes}
+    if stored_as is Format.ZARR:
+        return {"properties": properties}
+    if properties:
+        raise VolumeError(
+            f"{target.path} has no place for properties of segments. Write .zarr or .precomputed instead, or "
+            "leave them out."
+        )
+    return {}
 
 
 def read_labels(volume: Volume) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.volume import Box, Triple
-from napari_celis.io.ome import multiscale_attributes
+from napari_celis.io.ome_writing import multiscale_attributes
 from napari_celis.io.pyramid import Factors, choose_factors, coarser_geometry, coarser_shape, shrink_labels
 from napari_celis.pipeline.stages import Report
 from napari_celis.scale.grid import Block, BlockGrid
