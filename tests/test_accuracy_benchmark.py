@@ -55,16 +55,22 @@ def results(folder, program):
 
 
 def test_what_is_done_is_not_done_again(results):
-    rows = [json.loads(line) for line in results.read_text().splitlines()]
-    methods = [row["method"] for row in rows]
-    assert len(set(methods)) == len(methods)
-    assert {"none", "mean_affinity", "forest", "celis_energy", "celis_learned", "oracle"} <= set(methods)
-    best = min(row["vi"] for row in rows)
-    assert best == next(row["vi"] for row in rows if row["method"] == "oracle")
+    everything = [json.loads(line) for line in results.read_text().splitlines()]
+    for kind in ("given", "own"):
+        rows = {row["method"]: row for row in everything if row["supervoxels"] == kind}
+        assert {"none", "mean_affinity", "forest", "celis_energy", "celis_learned", "oracle"} <= set(rows)
+        assert min(row["vi"] for row in rows.values()) == rows["oracle"]["vi"]
+        for method in ("mean_affinity", "celis_learned"):
+            figures = rows[method]["contacts"]
+            assert 0 <= figures["auc"] <= 1
+            assert 0 <= figures["calibration"] <= 1
+            assert figures["log_loss"] > 0
+    assert len({(row["method"], row["supervoxels"]) for row in everything}) == len(everything)
 
 
 def test_the_table_holds_the_figures(results, program):
     printed = program("table.py", results, "--minutes", 0.1)
+    printed += program("table.py", results, "--minutes", 0.1, "--supervoxels", "own")
     for row in map(json.loads, results.read_text().splitlines()):
         figures = f"{row['vi']:.3f} / {row['ignore_boundary']['vi']:.3f}"
         assert re.search(rf"\| {re.escape(figures)} .*\| {row['rand_f1']:.3f} \|", printed)

@@ -1,6 +1,7 @@
 """Train one boundary network on the middle of a volume, and judge it on the slabs at both ends.
 
     python benchmarks/accuracy/boundaries.py VOLUME.h5 [--steps N …] [--seeds N …] [--dilation N] [--levels N]
+        [--width N] [--shape-weight X]
 
 VOLUME.h5 is in the CREMI layout, 125 sections or more. The network learns from z 40 to 84, and is judged on
 z < 35 and z ≥ 90, on supervoxels that come with the volume: single affinities, contacts by their mean
@@ -18,32 +19,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
+from contacts import changes, contact_figures, fit_line, mean_affinity_odds
 from folds import AnnotatedVolume
 from napari_celis.baselines.judge import ALL, INSIDE, Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.simple import MeanAffinity, Oracle
 from napari_celis.baselines.sweep import Hierarchy, tune
-from napari_celis.core.contacts import COUNT, SUM, UNITS
-from napari_celis.evaluation.overlaps import overlap
-from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet
+from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet, AffinitySettings
 from napari_celis.models.inference import predict_averaged
 from napari_celis.training.affinity import AffinityTrainer
 from napari_celis.training.affinity_data import affinity_targets
 from napari_celis.training.affinity_loss import judge
-from napari_celis.training.affinity_settings import affinity_training
-from napari_celis.training.energy import weighted_auc
+from napari_celis.training.affinity_settings import AffinityTraining, affinity_training
 
 FIT, JUDGED = slice(40, 85), {"z < 35": slice(0, 35), "z >= 90": slice(90, 125)}
-SYMMETRIES, POWER = 4, 0.5
+SYMMETRIES = 4
 
 
 def train(volume: AnnotatedVolume, arguments: argparse.Namespace, steps: int, seed: int) -> AffinityNet:
     """Train a network on the middle."""
     settings = affinity_training("unet", volume.voxel_size_nm, holdout=0.0)
-    network = replace(settings.network, levels=arguments.levels or settings.network.levels)
-    settings = replace(settings, network=network, dilation=arguments.dilation)
+    network = replace(settings.network, levels=arguments.levels, width=arguments.width)
+    settings = replace(
+        settings, network=network, dilation=arguments.dilation, shape_weight=arguments.shape_weight
+    )
     block = volume.whole
     trainer = AffinityTrainer([(block.image[FIT], block.truth[FIT])], settings, seed=seed)
     for _ in trainer.run(steps):
@@ -59,22 +59,11 @@ def predict(net: AffinityNet, image: np.ndarray, part: slice) -> np.ndarray:
 
 
 def of_contacts(problem: Problem) -> dict[str, float]:
-    """How well mean affinity tells right from wrong merges; each counts by the root of what it changes."""
-    sums, rows = problem.affinity_sums(), np.arange(len(problem.actions))
-    change = overlap(problem.supervoxels, problem.known_truth()).changes(problem.actions.u, problem.actions.v)
-    known = change != 0
-    mean = np.clip((sums.contact[rows, SUM] / UNITS / sums.contact[rows, COUNT])[known], 1e-4, 1 - 1e-4)
-    y = np.sign(change[known]) * np.abs(change[known]) ** POWER
-    odds, share = np.log(mean / (1 - mean)), np.abs(y) / np.abs(y).sum()
-
-    def loss(parameters: np.ndarray) -> float:
-        margin = np.sign(y) * (parameters[0] * odds + parameters[1])
-        return float(share @ np.logaddexp(0, margin))
-
-    return {
-        "contact_auc": weighted_auc(-mean, y),
-        "contact_log_loss": float(minimize(loss, [1.0, 0.0]).fun),
-    }
+    """How well mean affinity tells right from wrong merges, with the best odds for the slab itself."""
+    odds, y = mean_affinity_odds(problem), changes(problem)
+    slope, constant = fit_line(odds[y != 0], y[y != 0])
+    figures = contact_figures(slope * odds + constant, y)
+    return {"contact_auc": figures["auc"], "contact_log_loss": figures["log_loss"]}
 
 
 def errors(run: Hierarchy, truth: Judge, threshold: float) -> list[float]:
@@ -114,7 +103,9 @@ def main() -> None:
     parser.add_argument("--steps", nargs="+", type=int, default=[1200])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--dilation", type=int, default=0)
-    parser.add_argument("--levels", type=int)
+    parser.add_argument("--levels", type=int, default=AffinitySettings.levels)
+    parser.add_argument("--width", type=int, default=AffinitySettings.width)
+    parser.add_argument("--shape-weight", type=float, default=AffinityTraining.shape_weight)
     arguments = parser.parse_args()
     volume = AnnotatedVolume.read(arguments.volume)
     for steps in arguments.steps:
@@ -122,7 +113,8 @@ def main() -> None:
             begin = time.process_time()
             net = train(volume, arguments, steps, seed)
             seconds = round(time.process_time() - begin, 1)
-            row = {"steps": steps, "seed": seed, "dilation": arguments.dilation, "levels": arguments.levels}
+            varied = ("dilation", "levels", "width", "shape_weight")
+            row = {"steps": steps, "seed": seed} | {name: getattr(arguments, name) for name in varied}
             print(json.dumps({**row, "processor_seconds": seconds, **judge_net(net, volume)}), flush=True)
 
 

@@ -28,8 +28,8 @@ from napari_celis.baselines.sweep import Hierarchy, agglomerate, tune
 from napari_celis.core.affinity_sums import AffinitySums
 from napari_celis.core.contact_features import DECISIVE, contact_features, decisive_features
 from napari_celis.evaluation.overlaps import overlap
+from napari_celis.models.logistic import fit_logistic
 from napari_celis.training.annotated import divide
-from napari_celis.training.logistic import fit_logistic
 from napari_celis.training.policy import RIDGE, PolicyExamples, fit_classifier
 
 GAP = 6

@@ -21,17 +21,21 @@ from typing import Any
 
 import numpy as np
 
+from contacts import changes, contact_figures, fit_line, learned_odds, mean_affinity_odds
 from folds import FOLDS, AnnotatedVolume, Block
 from napari_celis.baselines.celis import Celis
 from napari_celis.baselines.compare import baseline_methods, compare
 from napari_celis.baselines.forest import ForestSettings
 from napari_celis.baselines.problem import Problem
+from napari_celis.core.seeded_watershed import seeded_watershed
 from napari_celis.models.apply import affinities_of
 from napari_celis.models.model_file import CelisModel, load_model, save_model
 from napari_celis.training.annotated import AnnotatedVolume as Annotated
 from napari_celis.training.pipeline import TrainSettings, train_model
 
 RESULTS = Path(__file__).with_name("results.jsonl")
+SUPERVOXELS = ("given", "own")
+"""Those that came with the volume, and those that the model makes from the image alone."""
 
 
 def train(block: Block, volume: AnnotatedVolume, settings: TrainSettings, path: Path) -> None:
@@ -54,14 +58,27 @@ def train(block: Block, volume: AnnotatedVolume, settings: TrainSettings, path: 
     trained.checkpoint.clear()
 
 
-def judge(model: CelisModel, path: Path, block: Block, judged: Block, seed: int) -> dict[str, dict[str, Any]]:
-    """Run every method on a slab that nothing was fitted or tuned on."""
-    train_affinities = np.load(path.with_suffix(".npy"))
-    fitted = Problem.from_labels(block.supervoxels, train_affinities, truth=block.truth)
-    test = Problem.from_labels(judged.supervoxels, affinities_of(model, judged.image), truth=judged.truth)
+def judge(
+    model: CelisModel, path: Path, block: Block, judged: Block, seed: int, kind: str
+) -> dict[str, dict[str, Any]]:
+    """Run every method on a slab that nothing was fitted or tuned on, with one kind of supervoxels."""
+    affinities = np.load(path.with_suffix(".npy")), affinities_of(model, judged.image)
+    labels = [
+        part.supervoxels if kind == "given" else seeded_watershed(own, model.voxel_size_nm, model.supervoxels)
+        for part, own in zip((block, judged), affinities, strict=True)
+    ]
+    fitted, test = (
+        Problem.from_labels(own, values, truth=part.truth)
+        for own, values, part in zip(labels, affinities, (block, judged), strict=True)
+    )
     methods, _ = baseline_methods(ForestSettings(seed=seed))
     methods |= {f"celis_{policy}": Celis(model, policy) for policy in model.policies}
-    return compare(fitted, test, methods, report=lambda name, _: print(name, file=sys.stderr))
+    found = compare(fitted, test, methods, report=lambda name, _: print(name, file=sys.stderr))
+    y, known = changes(test), changes(fitted)
+    slope, constant = fit_line(mean_affinity_odds(fitted)[known != 0], known[known != 0])
+    found["mean_affinity"]["contacts"] = contact_figures(slope * mean_affinity_odds(test) + constant, y)
+    found["celis_learned"]["contacts"] = contact_figures(learned_odds(model, test), y)
+    return found
 
 
 def commit() -> str:
@@ -103,16 +120,20 @@ def main() -> None:
             if not path.exists():
                 train(block, volume, TrainSettings(minutes=arguments.minutes, seed=seed), path)
             minutes_taken = (time.monotonic() - begin) / 60
-            results = judge(load_model(path), path, block, judged, seed)
-            path.with_suffix(".json").write_text(json.dumps(results))
+            model = load_model(path)
+            results = {kind: judge(model, path, block, judged, seed, kind) for kind in SUPERVOXELS}
+            path.with_suffix(".json").write_text(json.dumps(results["given"]))
             with arguments.results.open("a") as file:
-                for method, figures in results.items():
+                for kind, method, figures in (
+                    (kind, *item) for kind, own in results.items() for item in own.items()
+                ):
                     del figures["curve"]
                     row = {
                         **dict(zip(("fold", "seed", "minutes", "note"), key, strict=True)),
                         "minutes_taken": round(minutes_taken, 1),
                         "commit": commit(),
                         "date": datetime.now(UTC).date().isoformat(),
+                        "supervoxels": kind,
                         "method": method,
                         **figures,
                     }

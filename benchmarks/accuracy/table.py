@@ -1,6 +1,6 @@
 """Print the results of `run.py` as the table of docs/accuracy.md, and how far CELIS is below its peers.
 
-    python benchmarks/accuracy/table.py [RESULTS.jsonl] [--note TEXT] [--minutes N]
+    python benchmarks/accuracy/table.py [RESULTS.jsonl] [--note TEXT] [--minutes N] [--supervoxels own]
 
 Per method and slab the median over seeds, then median and mean over slabs; last, what seeds make of it.
 """
@@ -36,7 +36,7 @@ def read(path: Path, wanted: dict[str, Any]) -> Rows:
     """Collect the figures of matching lines."""
     rows: Rows = defaultdict(lambda: defaultdict(list))
     for line in path.read_text().splitlines():
-        row = json.loads(line)
+        row = {"supervoxels": "given"} | json.loads(line)
         if all(row[key] == value for key, value in wanted.items()):
             figures = [row["vi"], row["ignore_boundary"]["vi"], row["rand_f1"], row["seconds"]]
             rows[row["method"]][row["fold"]].append(figures)
@@ -54,8 +54,10 @@ def main() -> None:
     parser.add_argument("results", nargs="?", type=Path, default=Path(__file__).with_name("results.jsonl"))
     parser.add_argument("--note", default="")
     parser.add_argument("--minutes", type=float, default=16.0)
+    parser.add_argument("--supervoxels", choices=("given", "own"), default="given")
     arguments = parser.parse_args()
-    rows = read(arguments.results, {"note": arguments.note, "minutes": arguments.minutes})
+    names = ("note", "minutes", "supervoxels")
+    rows = read(arguments.results, {name: getattr(arguments, name) for name in names})
     folds = [fold for fold in SLABS if any(fold in own for own in rows.values())]
     table = {
         name: np.array([np.median(rows[name][fold], axis=0) for fold in folds])

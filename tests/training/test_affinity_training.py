@@ -97,7 +97,7 @@ def test_training_learns_walls(boxes):
         net = end.value
     assert [record.step for record in records] == list(range(1, 81))
     judged = [record for record in records if record.figures is not None]
-    assert judged[-1].figures.auc > 0.9 > judged[0].figures.auc
+    assert judged[-1].figures.auc > max(0.95, judged[0].figures.auc)
     assert not net.training
     targets, known = affinity_targets(prepare_labels(truth), NEIGHBOURS)
     assert judge(predict_affinities(net, image), targets, known).auc > 0.9

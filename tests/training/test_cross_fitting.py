@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from core.problems import random_labels
+from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.descriptors import sample_spec
 from napari_celis.training import affinity_stage, energy_stage, policy_stage, shape_stage
 from napari_celis.training.affinity_settings import AffinityTraining
@@ -166,6 +167,11 @@ class Origins(NamedTuple):
     def to_tensors(self):
         return {}
 
+    def contact_odds(self, contacts):
+        """Say who was asked, and from where the question came."""
+        assert len(self.places) == 1
+        return 10.0 * next(iter(self.places)) + contacts[:, 0]
+
 
 @pytest.mark.parametrize("along_runs", [False, True])
 def test_each_slab_is_visited_by_the_policy_of_the_other_one(monkeypatch, along_runs):
@@ -177,13 +183,40 @@ def test_each_slab_is_visited_by_the_policy_of_the_other_one(monkeypatch, along_
     judged = FakeJudged(1), FakeJudged(2)
     checkpoint = Checkpoint(None, "", resume=False)
     folds = [judged[0]], [judged[1]]
-    classifier, own = result_of(fit_policy(folds, 0.5, 100, checkpoint, along_runs=along_runs, seed=7))
+    fitted = result_of(fit_policy(folds, 0.5, 100, checkpoint, along_runs=along_runs, seed=7))
+    classifier, own = fitted.both, fitted.own
     n = 9 if along_runs else 3
     assert classifier == (frozenset({1, 2}), 2 * n)
     assert own == [(frozenset({1}), n), (frozenset({2}), n)]
     for one, other in (judged, judged[::-1]):
         wanted = [((frozenset({other.name}), 3), False), ((frozenset({other.name}), 6), True)]
         assert one.scorers == (wanted if along_runs else [])
+    # What the model keeps about each slab was said by the forest of the other.
+    assert set(fitted.examples.odds.tolist()) == {12.0, 21.0}
+    assert len(fitted.examples) == 2 * n
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["with examples", "from before"])
+def test_policies_are_taken_up_with_their_examples(tmp_path, is_old):
+    rng = np.random.default_rng(0)
+
+    class Judged:
+        def first_examples(self):
+            features = rng.normal(size=(40, len(DECISIVE) + 1)).astype(np.float32)
+            return PolicyExamples(features, features, rng.choice([-1.0, 1.0], 40))
+
+    folds = [Judged()], [Judged()]
+    checkpoint = Checkpoint(tmp_path / "kept", "x", resume=False)
+    first = result_of(fit_policy(folds, 0.5, 100, checkpoint, along_runs=False, seed=7))
+    if is_old:
+        tensors, facts = checkpoint.load("policy")
+        old = {name: one for name, one in tensors.items() if "shares" not in name and "examples." not in name}
+        checkpoint.keep("policy", old, facts)
+    again = result_of(fit_policy(folds, 0.5, 100, checkpoint, along_runs=False, seed=7))
+    np.testing.assert_array_equal(again.both.weights, first.both.weights)
+    assert len(again.examples) == len(first.examples) == 80
+    is_equal = np.array_equal(again.examples.features, first.examples.features)
+    assert is_equal != is_old
 
 
 @pytest.mark.parametrize("size", [12, 24], ids=["whole slabs", "quarters"])
@@ -211,7 +244,7 @@ def test_thresholds_are_chosen_by_what_never_saw_the_place(monkeypatch, size):
     def fit(judged, *_, **__):
         fitted.append([[(one.place, one.networks) for one in fold] for fold in judged])
         yield TrainRecord("policy", 0.0)
-        return "policy of both", ["policy of 1", "policy of 2"]
+        return policy_stage.FittedPolicies("policy of both", ["policy of 1", "policy of 2"], "examples")
 
     for name, fake in (("Judged", Recorder), ("run_curves", curves), ("fit_policy", fit)):
         monkeypatch.setattr(shape_stage, name, fake)
@@ -235,5 +268,5 @@ def test_thresholds_are_chosen_by_what_never_saw_the_place(monkeypatch, size):
     assert by_energy == [(place, strangers[place], shape, None) for place in (1, 2, 3) for _ in range(n)]
     other = {1: "policy of 2", 2: "policy of 1", 3: "policy of 1"}
     assert by_policy == [(p, strangers[p], shape, other[p]) for p in (1, 2, 3) for _ in range(n)]
-    assert found.classifier == "policy of both"
+    assert (found.classifier, found.examples) == ("policy of both", "examples")
     assert found.changes == {policy: [[-1.0], [-2.0, -3.0]] for policy in ("energy", "learned")}

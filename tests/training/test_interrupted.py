@@ -76,8 +76,8 @@ def test_every_interruption_ends_with_the_same_bits(volumes, tmp_path):
             shutil.copytree(folder, kept)
     networks = [f"affinity network {n} of 3" for n in (1, 2, 3)]
     assert set(snapshots) == {
-        *networks, "expert", "energy of pairwise3", "energy of pairwise9", "shares of the specs",
-        "threshold of energy", "policy", "errors of policy",
+        *networks, "supervoxels", "expert", "energy of pairwise3", "energy of pairwise9",
+        "shares of the specs", "threshold of energy", "policy", "errors of policy",
     }  # fmt: skip
     expected, description = bits_of(trained, tmp_path / "whole.safetensors")
     figures = trained.model.figures

@@ -67,10 +67,10 @@ def test_energies_learn_twice_and_the_policy_along_runs(trained):
     assert [stage for stage in stages if "energy of " in stage] == rounds
     done = [record.done for record in records]
     assert done == sorted(done)
-    # Both slabs, per spec: first what the expert does, then that and three states of the own run.
+    # Both slabs with both kinds of supervoxels, per spec: what the expert does, then states of own runs.
     n_specs = len(model.specs)
-    assert [len(states) for states in seen["views"]] == [2] * 2 * n_specs + [2, 3] * 2 * n_specs
-    assert seen["own_mistakes"] == [False, False, True, True]
+    assert [len(states) for states in seen["views"]] == [2] * 4 * n_specs + [2, 2, 3, 3] * 2 * n_specs
+    assert seen["own_mistakes"] == [False] * 4 + [True] * 4
 
 
 def test_states_lie_along_the_own_runs(trained):

@@ -10,7 +10,6 @@ from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
 from napari_celis.baselines.sweep import Hierarchy, Sweep, agglomerate, tune
 from napari_celis.core.affinity_sums import AffinitySums
-from napari_celis.core.contacts import COUNT, SUM, UNITS
 from napari_celis.evaluation.expert import expert_steps
 from napari_celis.evaluation.overlaps import overlap
 
@@ -67,9 +66,7 @@ class MeanAffinity:
         contacts : ndarray of int, shape (n,)
             Which contacts to score.
         """
-        mean: np.ndarray = sums.contact[contacts, SUM] / UNITS / sums.contact[contacts, COUNT]
-        scores: np.ndarray = 1.0 - mean
-        return scores
+        return 1.0 - sums.mean_affinity(contacts)
 
 
 class Oracle:

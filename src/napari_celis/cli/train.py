@@ -178,6 +178,11 @@ def _told(figures: Mapping[str, Any]) -> list[str]:
             f"{one['vi_supervoxels']:.3f} bits before, {one['vi_energy']:.3f} by energy, "
             f"{one['vi_learned']:.3f} by the learned policy."
         )
+        if own := one.get("own"):
+            sentences.append(
+                f"From its image alone, with own supervoxels: {own['vi_supervoxels']:.3f} bits before, "
+                f"{own['vi_energy']:.3f} by energy, {own['vi_learned']:.3f} by the learned policy."
+            )
     return sentences
 
 

@@ -184,7 +184,11 @@ class UNet(AffinityNet):
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         """Compute logits (N, C, Z, Y, X) without putting the features into voxel order first."""
-        cells = functional.relu(self.detail(self.cell_features(image)))
+        return self.logits_of_cells(self.cell_features(image))
+
+    def logits_of_cells(self, known: torch.Tensor) -> torch.Tensor:
+        """Turn what `cell_features` returned into logits (N, C, Z, Y, X)."""
+        cells = functional.relu(self.detail(known))
         scores = self.output(cells.view(*cells.shape[:-1], -1, self.n_features)).flatten(-2)
         return from_cells(scores, self.cell).movedim(-1, 1)
 

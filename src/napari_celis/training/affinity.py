@@ -15,10 +15,12 @@ from napari_celis.core.errors import TrainingError
 from napari_celis.core.volume import as_labels, require_finite, require_same_shape
 from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet
+from napari_celis.models.affinity_unet import UNet
 from napari_celis.models.device import choose_device, explained_memory, has_fast_bfloat16
 from napari_celis.models.inference import predict_affinities
 from napari_celis.models.intensity import in_known_range, measure_intensity
 from napari_celis.training.affinity_data import (
+    Patch,
     PatchSampler,
     VolumeSampler,
     affinity_targets,
@@ -26,6 +28,7 @@ from napari_celis.training.affinity_data import (
 )
 from napari_celis.training.affinity_loss import AffinityFigures, affinity_loss, judge_several
 from napari_celis.training.affinity_settings import AffinityRecord, AffinityTraining, hold_out
+from napari_celis.training.shape_head import ShapeHead, shape_map
 
 ImageAndTruth = tuple[np.ndarray, np.ndarray]
 """Grey values and true objects, shape (Z, Y, X) each."""
@@ -81,8 +84,9 @@ class AffinityTrainer:
         self._is_short = bool(coarsest.min() > 2) and has_fast_bfloat16(self.net.device)
         self._rng = np.random.default_rng(seed)
         self._dropout = torch.Generator().manual_seed(seed).get_state()
+        self._head = self._prepare_head(seed)
         self._optimizer = torch.optim.AdamW(
-            self.net.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+            self._parameters(), settings.learning_rate, weight_decay=settings.weight_decay
         )
         self._average = {name: tensor.clone() for name, tensor in self.net.state_dict().items()}
         self._best_weights = self._average
@@ -135,6 +139,8 @@ class AffinityTrainer:
         tensors = {f"net.{name}": tensor for name, tensor in self.net.state_dict().items()}
         tensors |= {f"average.{name}": tensor for name, tensor in self._average.items()}
         tensors |= {f"best.{name}": tensor for name, tensor in self._best_weights.items()}
+        if self._head is not None:
+            tensors |= {f"head.{name}": tensor for name, tensor in self._head.state_dict().items()}
         for index, values in self._optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in values.items()}
         tensors["dropout"] = self._dropout
@@ -161,6 +167,8 @@ class AffinityTrainer:
             self.net.load_state_dict(_below("net.", tensors))
             self._average = self._copies("average.", tensors)
             self._best_weights = self._copies("best.", tensors)
+            if self._head is not None:
+                self._head.load_state_dict(_below("head.", tensors))
             whole = self._optimizer.state_dict()
             whole["state"] = {}
             for name, tensor in _below("optimizer.", tensors).items():
@@ -191,6 +199,7 @@ class AffinityTrainer:
             max(grid, min(wanted, free) // grid * grid)
             for wanted, free, grid in zip(settings.patch_zyx, room, net.grid_zyx, strict=True)
         )
+        teller = net if isinstance(net, UNet) and settings.shape_weight > 0 else None
         return VolumeSampler(
             [
                 PatchSampler(
@@ -201,10 +210,21 @@ class AffinityTrainer:
                     settings.network.offsets,
                     settings.network.voxel_size_nm,
                     settings.augmentation,
+                    None if teller is None else shape_map(teller, labels),
                 )
                 for image, labels in volumes
             ]
         )
+
+    def _prepare_head(self, seed: int) -> ShapeHead | None:
+        """Make the layer that tells the shape of objects, if that is learned."""
+        maps = [one.shapes for one in self._sampler.samplers if one.shapes is not None]
+        return ShapeHead(self.net, maps, seed) if isinstance(self.net, UNet) and maps else None
+
+    def _parameters(self) -> list[torch.nn.Parameter]:
+        """List what is learned."""
+        own = [] if self._head is None else list(self._head.parameters())
+        return [*self.net.parameters(), *own]
 
     def _labelled(self, image: np.ndarray, truth: np.ndarray) -> ImageAndTruth:
         """Bring grey values to those of the first volume, and make labels of the truth."""
@@ -253,16 +273,17 @@ class AffinityTrainer:
             torch.set_rng_state(self._dropout)
             # Half the time per step where the processor can; weights, loss and average stay in float32.
             with torch.autocast(device.type, torch.bfloat16) if self._is_short else nullcontext():
-                logits = self.net(image).float()
+                logits, shape_loss = self._look(image, patches)
             self._dropout = torch.get_rng_state()
         loss = affinity_loss(
-            logits,
+            logits.float(),
             targets,
             known,
             balance=self.settings.balance,
             long_range_weight=self.settings.long_range_weight,
         )
         value = float(loss.detach())
+        loss = loss + self.settings.shape_weight * shape_loss
         if not math.isfinite(value):
             raise TrainingError(
                 f"The loss became {value} at step {self.step}. Lower the learning rate, which is "
@@ -270,10 +291,17 @@ class AffinityTrainer:
             )
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(self._parameters(), 1.0)
         self._optimizer.step()
         self._update_average()
         return value
+
+    def _look(self, image: torch.Tensor, patches: Sequence[Patch]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Compute logits, and how far off the shape of objects is told; 0 where none is learned."""
+        if self._head is None or not isinstance(self.net, UNet):
+            return self.net(image), torch.zeros((), device=image.device)
+        cells = self.net.cell_features(image)
+        return self.net.logits_of_cells(cells), self._head.loss(cells, patches)
 
     def _update_average(self) -> None:
         """Move the average of the weights towards the weights; early steps count less."""

@@ -15,6 +15,7 @@ from napari_celis.core.errors import TrainingError
 from napari_celis.core.symmetry import Symmetry
 from napari_celis.core.volume import format_shape
 from napari_celis.training.augmentation import Augmentation, draw_symmetry, vary_intensity
+from napari_celis.training.shape_targets import transform_shape
 
 UNKNOWN = 0
 OUTSIDE = -1
@@ -32,7 +33,7 @@ def prepare_labels(
     background: Background = "unknown",
     voxel_size_nm: Sequence[float] = (1.0, 1.0, 1.0),
 ) -> np.ndarray:
-    """Symmetry true labels into the ids that targets are made from.
+    """Turn true labels into the ids that targets are made from.
 
     Parameters
     ----------
@@ -161,6 +162,35 @@ class Patch:
     """bool (C, Z, Y, X), of the outputs only."""
     known: np.ndarray
     """bool, same shape."""
+    shape: np.ndarray | None = None
+    """Local shape of the objects, float32 (10, cells), where it is learned too."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeMap:
+    """The local shape of the objects of a volume, cell by cell."""
+
+    values: np.ndarray
+    """From `local_shape`, float16 (10, cells)."""
+    cell: IntTriple
+    """Voxels per cell."""
+
+    def window(self, low: Sequence[int], size: Sequence[int]) -> np.ndarray:
+        """Cut out the cells of a box of voxels, wherever it begins; float32 (10, cells).
+
+        Parameters
+        ----------
+        low : sequence of int
+            Where it begins.
+        size : sequence of int
+            Voxels along each axis, a multiple of the cell.
+        """
+        rows = [
+            np.minimum((begin + np.arange(0, n, step) + step // 2) // step, most - 1)
+            for begin, n, step, most in zip(low, size, self.cell, self.values.shape[1:], strict=True)
+        ]
+        found: np.ndarray = self.values[np.ix_(range(len(self.values)), *rows)].astype(np.float32)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +208,8 @@ class PatchSampler:
     offsets: Sequence[IntTriple]
     voxel_size_nm: Sequence[float]
     augmentation: Augmentation
+    shapes: ShapeMap | None = None
+    """What patches tell about the shape of objects, if that is learned."""
 
     def __post_init__(self) -> None:
         needed = tuple(n + 2 * c for n, c in zip(self.output_zyx, self.context_zyx, strict=True))
@@ -210,7 +242,8 @@ class PatchSampler:
         reach = symmetry.source(self._reach())
         labels = symmetry.apply(_window(self.labels, low, size, reach))
         targets, known = affinity_targets(labels, self.offsets, self._reach())
-        return Patch(vary_intensity(symmetry.apply(image), rng, self.augmentation), targets, known)
+        shape = None if self.shapes is None else transform_shape(symmetry, self.shapes.window(low, size))
+        return Patch(vary_intensity(symmetry.apply(image), rng, self.augmentation), targets, known, shape)
 
     @cached_property
     def _labelled(self) -> list[tuple[int, int]]:

@@ -38,6 +38,8 @@ class AffinityTraining:
     """Memory of the running average of the weights; the average is what is judged and returned."""
     balance: float = 1.0
     long_range_weight: float = 0.5
+    shape_weight: float = 1.0
+    """What the local shape of objects counts beside affinities; the paper's network learns none."""
     dilation: int = 0
     min_voxels: int = 0
     background: Background = "unknown"

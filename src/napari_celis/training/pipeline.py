@@ -1,9 +1,10 @@
 """Train a whole model from annotated volumes, choosing nothing on data that was learned from.
 
 The volumes are divided into two folds. Each fold gets its affinities from a network trained on the other one,
-so that the energy models learn from affinities as good, or bad, as those of a new volume. Each fold is
-agglomerated by energy models and a policy trained on the other one, and the thresholds are chosen where all
-runs together are best. What goes into the model is trained on everything.
+so that the energy models learn from affinities as good, or bad, as those of a new volume. Supervoxels are
+those that were given, and our own with settings chosen the same way. Each fold is agglomerated by energy
+models and a policy trained on the other one, and the thresholds are chosen where all runs together are best.
+What goes into the model is trained on everything.
 """
 
 from __future__ import annotations
@@ -11,16 +12,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from napari_celis import __version__
 from napari_celis.core.presets import preset_specs
-from napari_celis.core.seeded_watershed import SeededSettings, seeded_watershed
+from napari_celis.core.seeded_watershed import SeededSettings
 from napari_celis.core.volume import as_labels, as_triple, require_same_shape
-from napari_celis.evaluation.contingency import contingency_table
-from napari_celis.evaluation.metrics import score
 from napari_celis.models.affinity_base import NEIGHBOURS
 from napari_celis.models.device import choose_device
 from napari_celis.models.features import LAYOUT_GRID
@@ -34,18 +32,18 @@ from napari_celis.training.affinity_stage import (
     fit_affinity,
     plan_affinity,
 )
-from napari_celis.training.annotated import AnnotatedVolume, Folds, divide, labelled_box
+from napari_celis.training.annotated import AnnotatedVolume, divide
 from napari_celis.training.checkpoint import Checkpoint, fingerprint
-from napari_celis.training.folds import Slab
 from napari_celis.training.records import TrainRecord, within
 from napari_celis.training.settings import AFFINITY_SHARE, ENERGY_SHARE, TrainSettings
-from napari_celis.training.shape_stage import SMALLEST_WINDOW, Policies, ShapeStage, learnable_window
-from napari_celis.training.validation import require_both_kinds, require_learnable
+from napari_celis.training.shape_stage import SMALLEST_WINDOW, ShapeStage, learnable_window
+from napari_celis.training.slab_stage import figures_of_volumes, make_slabs, windowed
+from napari_celis.training.validation import require_learnable
 
 __all__ = ["AnnotatedVolume", "TrainSettings", "Trained", "train_model"]
 
 SUPERVOXELS = SeededSettings()
-"""How supervoxels are made where none are given, here and later by the model."""
+"""How supervoxels of our own are made, unless the volumes want it otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +116,14 @@ def train_model(
     middle = 2 / 3 * AFFINITY_SHARE
     records = cross_fitted_affinities(volumes, folds, plan, checkpoint)
     affinities, endings = yield from within(records, 0.0, middle)
-    smallest = np.max([spec.box_zyx for spec in specs], axis=0)
-    slabs = _slabs(volumes, folds, affinities, nm, (int(smallest[0]), SMALLEST_WINDOW, SMALLEST_WINDOW))
+    depth = max(spec.box_zyx[0] for spec in specs)
+    making = make_slabs(
+        volumes, folds, affinities, nm, SUPERVOXELS, (depth, SMALLEST_WINDOW, SMALLEST_WINDOW), checkpoint
+    )
+    whole, supervoxels = yield from within(making, middle, middle)
     stage = ShapeStage(settings, specs, nm, checkpoint, choose_device(settings.device))
-    share = min(1.0, stage.share(slabs))
-    first, second = ([learnable_window(slab, share) for slab in fold] for fold in slabs)
+    share = min(1.0, stage.share(*([part.slab for part in fold] for fold in whole)))
+    first, second = ([learnable_window(part.slab, share) for part in fold] for fold in whole)
     energies = yield from within(stage.energies((first, second)), middle, middle + ENERGY_SHARE)
     records_of_policies = stage.policies((first, second), energies)
     policies = yield from within(records_of_policies, middle + ENERGY_SHARE, 1 - AFFINITY_SHARE / 3)
@@ -136,15 +137,15 @@ def train_model(
         stop_at=stop_at,
     )
     fitted = yield from within(last, 1 - AFFINITY_SHARE / 3, 1.0)
+    aucs = [_unseen_auc(*pair) for pair in zip(affinities, volumes, strict=True)]
+    judged = windowed(whole[0], first), windowed(whole[1], second)
     figures = {
         **policies.figures,
         "centre_auc": energies.auc,
-        "affinity_auc": float(
-            np.mean([_unseen_auc(*pair) for pair in zip(affinities, volumes, strict=True)])
-        ),
+        "affinity_auc": float(np.mean(aucs)),
         "affinity_networks": [*endings, fitted.ending],
         "share_of_area": share,
-        "volumes": _of_volumes(volumes, folds, affinities, (first, second), policies),
+        "volumes": figures_of_volumes(volumes, judged, policies.changes, aucs),
         "settings": asdict(settings),
         "version": __version__,
     }
@@ -155,72 +156,15 @@ def train_model(
         voxel_size_nm=nm,
         n_symmetries=AVERAGED_SYMMETRIES,
         layout_grid=LAYOUT_GRID,
-        supervoxels=SUPERVOXELS,
+        supervoxels=supervoxels,
         policy="learned",
         thresholds=policies.thresholds,
         classifier=policies.classifier,
+        examples=policies.examples,
         figures=figures,
         attribution=attribution,
     )
     return Trained(model, affinities, checkpoint)
-
-
-def _slabs(
-    volumes: Sequence[AnnotatedVolume],
-    folds: Folds,
-    affinities: Sequence[np.ndarray],
-    voxel_size_nm: tuple[float, float, float],
-    smallest: tuple[int, int, int],
-) -> tuple[list[Slab], list[Slab]]:
-    """Cut out the labelled part of every piece; supervoxels are made where none were given."""
-    labels = [
-        seeded_watershed(own, voxel_size_nm, SUPERVOXELS).astype(np.uint64)
-        if one.supervoxels is None
-        else one.supervoxels
-        for one, own in zip(volumes, affinities, strict=True)
-    ]
-    slabs: tuple[list[Slab], list[Slab]] = ([], [])
-    for fold, own_slabs in zip(folds, slabs, strict=True):
-        for piece in fold:
-            truth = volumes[piece.volume].truth[piece.sections]
-            box = labelled_box(truth, smallest)
-            own = labels[piece.volume][piece.sections][box]
-            if volumes[piece.volume].supervoxels is None:
-                require_both_kinds(own, truth[box], volumes[piece.volume].name)
-            around = affinities[piece.volume][:, piece.sections][(slice(None), *box)]
-            own_slabs.append(Slab(own, truth[box], around))
-    return slabs
-
-
-def _of_volumes(
-    volumes: Sequence[AnnotatedVolume],
-    folds: Folds,
-    affinities: Sequence[np.ndarray],
-    slabs: tuple[list[Slab], list[Slab]],
-    policies: Policies,
-) -> list[dict[str, Any]]:
-    """Say how well each volume does by what was not learned from it; errors in bits, of quarter slabs."""
-    found = []
-    for index, one in enumerate(volumes):
-        own = [(fold, n) for fold in range(2) for n, piece in enumerate(folds[fold]) if piece.volume == index]
-        sizes = [int(np.count_nonzero(slabs[fold][n].truth)) for fold, n in own]
-        before = [_vi(slabs[fold][n]) for fold, n in own]
-        figures: dict[str, Any] = {
-            "name": one.name,
-            "affinity_auc": _unseen_auc(affinities[index], one),
-            "vi_supervoxels": float(np.average(before, weights=sizes)),
-        }
-        for policy, changes in policies.changes.items():
-            after = [vi + changes[fold][n] for vi, (fold, n) in zip(before, own, strict=True)]
-            figures[f"vi_{policy}"] = float(np.average(after, weights=sizes))
-        found.append(figures)
-    return found
-
-
-def _vi(slab: Slab) -> float:
-    """Variation of information of the supervoxels, mean of the quarters, in bits."""
-    parts = [one for one in slab.quarters() if one.is_labelled]
-    return float(np.mean([score(contingency_table(one.labels, one.truth)).vi for one in parts or [slab]]))
 
 
 def _unseen_auc(affinities: np.ndarray, volume: AnnotatedVolume) -> float:

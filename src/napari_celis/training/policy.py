@@ -12,9 +12,9 @@ from napari_celis.core.contact_features import DECISIVE
 from napari_celis.core.decisions import actions_between
 from napari_celis.core.errors import TrainingError
 from napari_celis.evaluation.overlaps import Overlaps, RunningOverlaps
+from napari_celis.models.logistic import fit_logistic
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.models.trees import grow_forest
-from napari_celis.training.logistic import fit_logistic
 
 N_TREES, MIN_LEAF = 100, 10
 """Size of the forest. Leaves of few examples learn a small volume by heart."""

@@ -15,6 +15,7 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.policy import ContactClassifier, EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.models.energy import EnergyNetwork
 from napari_celis.models.evaluator import NetworkEnergy
+from napari_celis.models.examples import PolicyRows
 from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.training.checkpoint import Checkpoint
@@ -34,6 +35,20 @@ HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
 CURVE_POINTS = 200
 CLASSIFIERS = ("both", "first", "second")
 """Names of the policies that are kept: of both folds, and of each."""
+EXAMPLES = "examples"
+"""Name of the examples that are kept with them."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPolicies:
+    """What `fit_policy` learned."""
+
+    both: PolicyClassifier
+    """Of both folds."""
+    own: list[PolicyClassifier]
+    """Of each fold alone."""
+    examples: PolicyRows
+    """What was learned from, in a compact form."""
 
 
 class Undecided:
@@ -146,7 +161,7 @@ def fit_policy(
     *,
     along_runs: bool,
     seed: int,
-) -> Records[tuple[PolicyClassifier, list[PolicyClassifier]]]:
+) -> Records[FittedPolicies]:
     """Learn from the first state of all slabs, and if wanted along two agglomerations of each.
 
     Each slab is agglomerated by the policy of the other fold, as a new volume would be: first the truth
@@ -169,16 +184,12 @@ def fit_policy(
 
     Returns
     -------
-    classifier : PolicyClassifier
-        Of both folds.
-    own : list of PolicyClassifier
-        Of each fold alone.
+    fitted : FittedPolicies
     """
     yield TrainRecord("policy", 0.0)
     kept = checkpoint.load("policy")
     if kept is not None:
-        both, *own = (PolicyClassifier.from_tensors(_below(f"{name}.", kept[0])) for name in CLASSIFIERS)
-        return both, own
+        return _fitted_before(kept[0], judged, power, seed)
     examples = [[one.first_examples() for one in fold] for fold in judged]
 
     def fit(parts: Sequence[PolicyExamples]) -> PolicyClassifier:
@@ -196,8 +207,55 @@ def fit_policy(
         for name, classifier in zip(CLASSIFIERS, found, strict=True)
         for key, tensor in classifier.to_tensors().items()
     }
+    rows = compact_examples([PolicyExamples.join(parts) for parts in examples], found[1:], power, seed)
+    tensors |= {f"{EXAMPLES}.{key}": tensor for key, tensor in rows.to_tensors().items()}
     checkpoint.keep("policy", tensors, {})
-    return found[0], found[1:]
+    return FittedPolicies(found[0], found[1:], rows)
+
+
+def _fitted_before(
+    tensors: Mapping[str, torch.Tensor],
+    judged: tuple[Sequence[Judged], Sequence[Judged]],
+    power: float,
+    seed: int,
+) -> FittedPolicies:
+    """Take up what an interrupted training has kept; earlier versions kept no examples."""
+    both, *own = (PolicyClassifier.from_tensors(_below(f"{name}.", tensors)) for name in CLASSIFIERS)
+    stored = _below(f"{EXAMPLES}.", tensors)
+    if stored:
+        return FittedPolicies(both, own, PolicyRows.from_tensors(stored))
+    first = [PolicyExamples.join([one.first_examples() for one in fold]) for fold in judged]
+    return FittedPolicies(both, own, compact_examples(first, own, power, seed))
+
+
+def compact_examples(
+    folds: Sequence[PolicyExamples], own: Sequence[PolicyClassifier], power: float, seed: int
+) -> PolicyRows:
+    """Make what a model keeps: every example with what the forest of the other fold says about it.
+
+    The forest of both folds knows its examples by heart; by what it says about them, it would seem never to
+    err.
+
+    Parameters
+    ----------
+    folds : two PolicyExamples
+        Of each fold.
+    own : two PolicyClassifier
+        Of each fold alone.
+    power : float
+        Examples weigh |change of error| to this power.
+    seed : int
+        Of the draw.
+    """
+    odds = [other.contact_odds(one.contacts) for one, other in zip(folds, reversed(own), strict=True)]
+    change = np.concatenate([one.change for one in folds])
+    rows = PolicyRows.of(
+        np.concatenate([one.features for one in folds]),
+        np.concatenate(odds),
+        change > 0,
+        np.abs(change) ** power,
+    )
+    return rows.thinned(seed=seed)
 
 
 def _below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -13,6 +13,7 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.symmetry import choose_symmetries
 from napari_celis.core.volume import Triple
 from napari_celis.models.energy import EnergyNetwork, preset_settings
+from napari_celis.models.examples import PolicyRows
 from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.training.budget import kept_cost, processor_seconds
@@ -50,6 +51,8 @@ class Policies:
     specs: tuple[DescriptorSpec, ...]
     """With their shares."""
     classifier: PolicyClassifier
+    examples: PolicyRows
+    """What it was fitted to."""
     thresholds: dict[str, float]
     figures: dict[str, Any]
     changes: dict[str, list[list[float]]]
@@ -66,9 +69,9 @@ class ShapeStage:
     checkpoint: Checkpoint
     device: torch.device
 
-    def share(self, slabs: SlabFolds) -> float:
-        """How much of the area of each slab there is time for; 1 and more is all of it."""
-        everything = [slab for fold in slabs for slab in fold]
+    def share(self, first: Sequence[Slab], second: Sequence[Slab]) -> float:
+        """How much of the area of each slab of two folds there is time for; 1 and more is all of it."""
+        everything = [*first, *second]
         largest = max(everything, key=lambda slab: slab.labels.size)
         cost = kept_cost(self.checkpoint, "cost of first scores", lambda: self._first_scores(largest))
         n_passes = PASSES * self.settings.n_rounds + PASSES_PER_SYMMETRY * self.settings.n_symmetries
@@ -148,10 +151,10 @@ class ShapeStage:
             judged, self.settings.power, self.settings.decisions, self.checkpoint,
             along_runs=self.settings.second_round, seed=self.settings.seed,
         )  # fmt: skip
-        classifier, own = yield from within(records, 0.3, 0.8)
+        fitted = yield from within(records, 0.3, 0.8)
         strangers = [
             (piece, stranger)
-            for fold, stranger in zip(pieces, reversed(own), strict=True)
+            for fold, stranger in zip(pieces, reversed(fitted.own), strict=True)
             for parts in fold
             for piece in parts
         ]
@@ -162,7 +165,8 @@ class ShapeStage:
         counts = [[len(parts) for parts in fold] for fold in pieces]
         return Policies(
             specs,
-            classifier,
+            fitted.both,
+            fitted.examples,
             thresholds,
             {"energy": energy_curve, "learned": learned_curve},
             {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from napari_celis.training.logistic import fit_logistic
+from napari_celis.models.logistic import fit_logistic
 
 SMALLEST = 1e-6
 """Share of the largest that every spec keeps: the policy looks at each of them, whatever its scale."""

@@ -157,14 +157,14 @@ def flood(lowest, labels, following):
     """Spread the labels to every voxel: of those at hand the one with the highest `lowest`, first come first.
 
     lowest    : uint8 (Z, Y, X)
-    labels    : int32 (Z, Y, X)  0 is not labelled yet
+    labels    : int32 (Z, Y, X)  0 is not labelled yet, below 0 a wall
     following : int32 (N,)       scratch: the next voxel in the same queue
     """
     Z, Y, X = lowest.shape
     flat, heights = labels.reshape(-1), lowest.reshape(-1)
     first, last = np.full(256, -1, np.int32), np.full(256, -1, np.int32)
     for voxel in range(len(flat)):
-        if flat[voxel]:
+        if flat[voxel] > 0:
             _enqueue(voxel, heights[voxel], first, last, following)
     level = 255
     while level >= 0:
