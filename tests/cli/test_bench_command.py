@@ -23,6 +23,7 @@ def labels(tmp_path_factory):
         ("evaluations_vs_lower_bound", {"evaluations_vs_lower_bound", "lookups_vs_paper"}),
         ("score_error", {"score_error"}),
         ("step_p95_ms", {"step_p95_ms", "undo_p95_ms"}),
+        ("refit_p95_ms", {"refit_p95_ms", "refit_answers", "refit_contacts"}),
     ],
 )
 def test_one_figure_alone(labels, key, keys, tmp_path):

@@ -173,6 +173,10 @@ def operate(agglomerator, operation, choice):
             agglomerator.keep_apart(*pair)
         elif operation == "cut" and len(taken):
             agglomerator.cut(*pair_of(agglomerator, taken[choice % len(taken)]))
+        elif operation == "confirm" and len(taken):
+            agglomerator.confirm(*pair_of(agglomerator, taken[choice % len(taken)]))
+        elif operation == "not here":
+            agglomerator.not_here(*pair)
         elif operation in ("undo", "redo"):
             getattr(agglomerator, operation)()
     except ActionError:

@@ -33,7 +33,7 @@ def row():
         yield agglomerator
 
 
-OPERATIONS = ("merge", "keep_apart", "cut")
+OPERATIONS = ("merge", "keep_apart", "cut", "confirm", "not_here")
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -47,7 +47,7 @@ def test_unknown_supervoxels(row, operation, unknown, is_first):
     assert snapshot(row) == before
 
 
-@pytest.mark.parametrize("operation", ["merge", "cut"])
+@pytest.mark.parametrize("operation", ["merge", "cut", "confirm", "not_here"])
 def test_a_pair_that_does_not_touch_and_what_could_be_merged_instead(row, operation):
     before = snapshot(row)
     with pytest.raises(ActionError, match=r"2 and 5 do not touch.*nearest") as caught:
@@ -75,6 +75,9 @@ def test_a_pair_without_any_neighbours_has_no_candidates():
         ("keep_apart", (6, 1), "kept apart already"),
         ("cut", (1, 2), "never merged"),
         ("cut", (5, 6), "never merged"),
+        ("confirm", (1, 2), "not merged directly.*Merge them"),
+        ("confirm", (4, 4), "two different"),
+        ("not_here", (4, 4), "two different"),
     ],
 )
 def test_decisions_that_make_no_sense(row, operation, pair, message):
@@ -91,6 +94,20 @@ def test_a_merge_of_segments_that_are_kept_apart_names_the_constraint(row):
     with pytest.raises(ActionError, match=r"4 and 3 .* kept apart .* between 1 and 6"):
         row.merge(4, 3)
     assert snapshot(row) == before
+
+
+def test_an_answer_counts_once_until_something_else_is_decided_about_the_pair(row):
+    row.confirm(3, 2)
+    row.not_here(4, 5)
+    before = snapshot(row)
+    with pytest.raises(ActionError, match=r"2 and 3 was confirmed already, in step 3\."):
+        row.confirm(2, 3)
+    with pytest.raises(ActionError, match="4 and 5 was marked as `not here` already, in step 4"):
+        row.not_here(5, 4)
+    assert snapshot(row) == before
+    row.cut(2, 3)
+    row.merge(2, 3)
+    assert row.confirm(2, 3).kind == "confirm"
 
 
 def test_nothing_to_undo_and_nothing_to_redo():

@@ -24,10 +24,9 @@ from napari_celis.core.descriptors import sample_spec
 from napari_celis.core.errors import ActionError
 from napari_celis.core.supervoxels import Supervoxels
 
-DECISIONS = st.tuples(st.sampled_from(["step", "merge", "keep apart", "cut"]), st.integers(0, 10**6))
-OPERATIONS = st.tuples(
-    st.sampled_from(["step", "merge", "keep apart", "cut", "undo", "redo"]), st.integers(0, 10**6)
-)
+KINDS = ["step", "merge", "keep apart", "cut", "confirm", "not here"]
+DECISIONS = st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6))
+OPERATIONS = st.tuples(st.sampled_from([*KINDS, "undo", "redo"]), st.integers(0, 10**6))
 
 
 @settings(max_examples=25, deadline=None)
@@ -58,14 +57,10 @@ def test_the_state_depends_on_the_decisions_that_stand_and_not_on_the_way(seed, 
         for operation in operations:
             operate(wandered, *operation)
         for step in wandered.history:
-            if step.kind == "keep-apart":
-                straight.keep_apart(step.u_id, step.v_id)
-            elif step.kind == "cut":
-                straight.cut(step.u_id, step.v_id)
-            elif step.kind == "manual":
-                straight.merge(step.u_id, step.v_id)
-            else:
+            if step.kind == "greedy":
                 straight.step(np.inf)
+            else:
+                straight.repeat(step)
         assert straight.history == wandered.history
         assert snapshot(straight, journal=False) == snapshot(wandered, journal=False)
 

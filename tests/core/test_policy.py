@@ -138,11 +138,18 @@ def test_the_parts_of_a_score_add_up_to_it():
         seen_of_all = agglomerator.policy_features(between), agglomerator.policy_contacts(between)
         for row, seen, contact in zip(between, *seen_of_all, strict=True):
             parts = agglomerator.score_parts(int(row))
-            assert list(parts) == ["affinity", "area", "enclosed", "ΔE one", "forest", "always"]
+            assert list(parts) == [
+                "membrane",
+                "contact size",
+                "shared surface",
+                "shape one",
+                "whole contact",
+                "base rate",
+            ]
             assert_allclose(sum(parts.values()), agglomerator.scores()[row], atol=1e-12)
-            assert_allclose(parts["area"], seen[6] * np.cos(7.0), rtol=1e-6)
-            assert_allclose(parts["forest"], 0.5 * ToySum().contact_odds(contact[None])[0], atol=1e-12)
-            assert_allclose(parts["always"], 0.25, atol=1e-9)
+            assert_allclose(parts["contact size"], seen[6] * np.cos(7.0), rtol=1e-6)
+            assert_allclose(parts["whole contact"], 0.5 * ToySum().contact_odds(contact[None])[0], atol=1e-12)
+            assert_allclose(parts["base rate"], 0.25, atol=1e-9)
         assert agglomerator.score_parts(int(inside[0])) == {}
 
 
@@ -150,7 +157,7 @@ def test_a_score_that_is_no_sum_has_one_part():
     agglomerator, _ = small()
     with agglomerator:
         row = int(np.flatnonzero(agglomerator.available())[0])
-        assert agglomerator.score_parts(row) == {"always": pytest.approx(agglomerator.scores()[row])}
+        assert agglomerator.score_parts(row) == {"base rate": pytest.approx(agglomerator.scores()[row])}
 
 
 def test_without_a_policy_there_is_nothing_to_see():

@@ -375,6 +375,17 @@ def test_the_kept_file_of_version_1(tmp_path):
         assert [question.answer for question in session.questions()] == ["unsure"]
 
 
+def test_the_kept_file_of_version_2(tmp_path):
+    path = tmp_path / "version2.celis"
+    shutil.copy(FILES / "version2.celis", path)
+    for read_only in (True, False):
+        with Session.open(path, read_only=read_only) as session:
+            assert session.head == a_head()
+            assert list(session.events()) == some_records(12)
+            assert session.splits() == []
+            assert session.problems() == []
+
+
 def two_versions(monkeypatch, step):
     """Pretend that this program knows one version more."""
     migrations = (*schema.MIGRATIONS, step)
@@ -413,9 +424,8 @@ def test_migration_to_the_next_version(old, monkeypatch, read_only):
     if read_only:
         assert old.read_bytes() == before
     else:
-        with pytest.raises(
-            SessionError, match=r"newer version of napari-celis \(format 2, this one knows 1\)"
-        ):
+        known = f"format {schema.VERSION + 1}, this one knows {schema.VERSION}"
+        with pytest.raises(SessionError, match=rf"newer version of napari-celis \({known}\)"):
             Session.open(old)
 
 

@@ -17,15 +17,22 @@ from napari_celis.core.seeded_watershed import SeededSettings
 from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.examples import MOST_STORED, PolicyRows
 from napari_celis.models.features import LAYOUT_GRID, grid_offsets
 from napari_celis.models.model_file import KEY, CelisModel, load_model, save_model
 from napari_celis.models.policy import PolicyClassifier
+from napari_celis.models.refit import Refit
 
 
 def classifier(n):
     rng = np.random.default_rng(5)
     sums = rng.normal(size=n), rng.uniform(1, 2, n), rng.normal(size=n), rng.normal(size=1)
     return PolicyClassifier(*sums, small_forest(4))
+
+
+def examples(n):
+    rng = np.random.default_rng(6)
+    return PolicyRows.of(rng.normal(size=(20, n)), rng.normal(size=20), rng.random(20) < 0.5, rng.random(20))
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +50,7 @@ def model():
         voxel_size_nm=(10.0, 10.0, 10.0),
         thresholds={"energy": -1.25, "learned": 0.5},
         classifier=classifier(len(DECISIVE) + len(specs)),
+        examples=examples(len(DECISIVE) + len(specs)),
         policy="learned",
         n_symmetries=4,
         supervoxels=SeededSettings(foreground=0.6, separation_nm=25.0),
@@ -67,6 +75,9 @@ def test_everything_comes_back(model, path):
         for name, tensor in old.state_dict().items():
             torch.testing.assert_close(new.state_dict()[name], tensor)
     for old, new in zip(*(m.classifier.to_tensors().items() for m in (model, again)), strict=True):
+        assert old[0] == new[0]
+        torch.testing.assert_close(old[1], new[1], rtol=0, atol=0)
+    for old, new in zip(*(m.examples.to_tensors().items() for m in (model, again)), strict=True):
         assert old[0] == new[0]
         torch.testing.assert_close(old[1], new[1], rtol=0, atol=0)
     assert (again.voxel_size_nm, again.threshold, again.policy) == ((10.0, 10.0, 10.0), 0.5, "learned")
@@ -113,6 +124,65 @@ def rewrite(path, change):
 def test_descriptions_that_do_not_fit(path, change, message):
     rewrite(path, change)
     with pytest.raises(ModelError, match=message):
+        load_model(path)
+
+
+def change_tensors(path, change):
+    """Write the file again with other tensors."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path, metadata=metadata)
+
+
+def of_format_5(tensors):
+    for name in [name for name in tensors if name.startswith("examples.")]:
+        del tensors[name]
+    del tensors["policy.shares"]
+
+
+def test_files_from_before_answers_were_learned_from(model, path):
+    rewrite(path, lambda d: d.update(format=5) or d.pop("has_examples"))
+    change_tensors(path, of_format_5)
+    again = load_model(path)
+    assert again.examples is None
+    np.testing.assert_array_equal(again.classifier.shares, [0.5, 0.5])
+    assert isinstance(again.learner(), Refit)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "message"),
+    [
+        ("examples.features", torch.zeros(20, 3).half(), "another number of features"),
+        ("examples.features", torch.zeros(19, 11).half(), "numbers of rows differ"),
+        ("examples.odds", torch.full((20,), float("nan")).half(), "NaN"),
+        ("examples.is_wrong", torch.full((20,), 2, dtype=torch.uint8), "neither right nor wrong"),
+        ("examples.is_wrong", torch.zeros(20), "neither right nor wrong"),
+        ("examples.weights", torch.full((20,), -1.0).half(), "below 0"),
+        ("examples.weights", None, "damaged"),
+        ("policy.shares", torch.tensor([0.5, -0.5]), "less than nothing"),
+        ("policy.shares", torch.zeros(3), "do not fit together"),
+    ],
+)
+def test_examples_that_cannot_be_are_refused(path, name, tensor, message):
+    change_tensors(path, lambda t: t.pop(name) if tensor is None else t.update({name: tensor}))
+    with pytest.raises(ModelError, match=message):
+        load_model(path)
+
+
+def test_more_examples_than_there_can_be(path):
+    n = MOST_STORED + 1
+
+    def grow(tensors):
+        for name in ("features", "odds", "is_wrong", "weights"):
+            old = tensors[f"examples.{name}"]
+            tensors[f"examples.{name}"] = torch.ones((n, *old.shape[1:]), dtype=old.dtype)
+
+    change_tensors(path, grow)
+    with pytest.raises(ModelError, match="but there are 1 to"):
         load_model(path)
 
 

@@ -159,5 +159,18 @@ def test_place_comes_from_the_first_volume_that_says_so():
 
 
 def test_a_policy_that_the_model_does_not_know_is_refused():
-    with pytest.raises(ModelError, match=r"does not know the policy `learned`, only energy\. Choose"):
-        check(choice(policy="learned"))
+    with pytest.raises(ModelError, match=r"does not know the policy `magic`, only energy, learned\. Choose"):
+        check(choice(policy="magic"))
+
+
+def test_without_a_classifier_the_mean_affinity_orders_merges_and_learns():
+    with prepare(choice(policy="learned")).agglomerator as agglomerator:
+        free = np.flatnonzero(agglomerator.available())
+        features, scores = agglomerator.policy_features(free), agglomerator.scores()[free]
+        np.testing.assert_allclose(scores, -2.0 * (features[:, 0] - 0.5) / 0.25, atol=1e-6)
+        agglomerator.learn(choice().known_model.learner())
+        ids, actions = agglomerator.supervoxels.ids, agglomerator.actions
+        best = agglomerator.best_action()
+        before = agglomerator.score(best)
+        agglomerator.not_here(int(ids[actions.u[best]]), int(ids[actions.v[best]]))
+        assert agglomerator.score(best) > before

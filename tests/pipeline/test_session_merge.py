@@ -31,13 +31,13 @@ def atoms():
 
 
 def events(who, *decisions):
-    """Write decisions shortly: `merge 1 2`, `greedy 1 2`, `apart 1 2`, `cut 1 2`, `undo`."""
-    kinds = {"merge": "manual", "greedy": "greedy", "apart": "keep-apart", "cut": "cut", "undo": "manual"}
+    """Write decisions shortly: `merge 1 2`, `greedy 1 2`, `apart 1 2`, `cut 1 2`, `confirm 1 2`, `undo`."""
+    kinds = {"merge": "manual", "apart": "keep-apart", "undo": "manual"}
     made = []
     for place, text in enumerate(decisions):
         word, *ends = text.split()
         u, v = (FIRST + int(end) for end in ends) if ends else (FIRST + 1, FIRST + 2)
-        step = Step(0, kinds[word], u, v, -1, -1.0 + place, 0.0, False, 0)
+        step = Step(0, kinds.get(word, word), u, v, -1, -1.0 + place, 0.0, False, 0)
         made.append(SessionEvent(Event("undo" if word == "undo" else "decide", step, 0.0), CLOCK[who], who))
     return made
 
@@ -75,6 +75,32 @@ def test_what_both_decided_is_said_once(atoms):
     plan = joined(atoms, ["merge 5 6", "apart 1 2", "greedy 7 8"], ["apart 1 2", "merge 7 8", "merge 5 6"])
     assert shortly(plan.decisions) == ["merge 5 6", "apart 1 2", "greedy 7 8"]
     assert (plan.n_common, plan.n_agreed) == (0, 3)
+
+
+def test_answers_of_both_stand_side_by_side(atoms):
+    plan = joined(
+        atoms,
+        ["greedy 1 2", "confirm 1 2", "not-here 3 4"],
+        ["greedy 1 2", "not-here 3 4", "confirm 1 2", "not-here 5 6"],
+    )
+    assert shortly(plan.decisions) == ["greedy 1 2", "confirm 1 2", "not-here 3 4", "not-here 5 6"]
+    assert (plan.n_agreed, plan.conflicts) == (2, ())
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "reason"),
+    [
+        (["confirm 1 2"], ["cut 1 2"], "cut here, confirmed there"),
+        (["cut 1 2"], ["confirm 1 2"], "confirmed here, cut there"),
+        (["not-here 3 4"], ["merge 3 4"], "merged here, a membrane there"),
+        (["merge 3 4"], ["not-here 3 4"], "a membrane here, merged by hand there"),
+    ],
+)
+def test_answers_that_contradict_decisions_of_the_other_are_asked_about(atoms, ours, theirs, reason):
+    for rule, wanted in ((first, ours), (second, theirs)):
+        plan = joined(atoms, ["greedy 1 2", *ours], ["greedy 1 2", *theirs], rule)
+        assert [conflict.reason for conflict in plan.conflicts] == [reason]
+        assert shortly(plan.decisions) == ["greedy 1 2", *wanted]
 
 
 def test_undone_decisions_do_not_count(atoms):
@@ -209,8 +235,9 @@ def test_the_joined_session_has_true_scores(two, atoms, tmp_path, rule):
     assert [path.name for path in tmp_path.iterdir()] == ["c.celis"]
     with Session.open(tmp_path / "c.celis") as session:
         assert session.n_events == len(plan.decisions) == 9
-        with prepare_replay(session).agglomerator as agglomerator:
-            assert not [one for event in replay(session, agglomerator, 0.0) for one in event.differences]
+        divider = prepare_replay(session)
+        with divider.agglomerator:
+            assert not [one for event in replay(session, divider, 0.0) for one in event.differences]
 
 
 def test_other_data_are_not_joined(two, tmp_path):

@@ -225,9 +225,9 @@ def test_another_energy_gets_a_remark(folder):
 
 def replayed(path, **options):
     with Session.open(path, read_only=True) as session:
-        prepared = prepare_replay(session)
-        with prepared.agglomerator as agglomerator:
-            return list(replay(session, agglomerator, **options)), agglomerator
+        divider = prepare_replay(session)
+        with divider.agglomerator as agglomerator:
+            return list(replay(session, divider, **options)), agglomerator
 
 
 def test_replaying_gives_the_same_scores_to_the_bit(made, folder):

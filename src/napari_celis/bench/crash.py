@@ -288,7 +288,7 @@ def _replay(path: Path, losses: Losses) -> None:
     from napari_celis.pipeline.replay import prepare_replay, replay
 
     with Session.open(path, read_only=True) as session:
-        prepared = prepare_replay(session)
-        with prepared.agglomerator as agglomerator:
-            for event in replay(session, agglomerator, 0.0):
+        divider = prepare_replay(session)
+        with divider.agglomerator:
+            for event in replay(session, divider, 0.0):
                 losses.damaged += [f"replay: {difference}" for difference in event.differences]

@@ -51,12 +51,12 @@ def replay(
         if table is not None:
             write_table(opened.events(), table)
         with stage_bars() as report:
-            prepared = prepare_replay(opened, relocations(relocate), report, say)
-        with prepared.agglomerator as agglomerator:
-            error, differences = 0.0, []
-            made = replay_session(opened, agglomerator, tolerance)
+            divider = prepare_replay(opened, relocations(relocate), report, say)
+        agglomerator, error, differences = divider.agglomerator, 0.0, []
+        try:
+            made = replay_session(opened, divider, tolerance)
             for event in tqdm(made, total=opened.n_events, desc="events", unit=""):
-                error = max(error, event.error)
+                agglomerator, error = event.agglomerator, max(error, event.error)
                 differences += event.differences
             figures: dict[str, Any] = {
                 "events": opened.n_events,
@@ -64,6 +64,8 @@ def replay(
                 "segments": agglomerator.n_segments,
                 "energy": agglomerator.energy,
             }
+        finally:
+            agglomerator.close()
     figures |= {
         "largest_error": error,
         "tolerance": tolerance,

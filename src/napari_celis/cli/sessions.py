@@ -77,7 +77,6 @@ def show(session: SessionArgument, table: TableOption = None, json: JsonOption =
 def check(session: SessionArgument, relocate: RelocateOption = None, json: JsonOption = None) -> None:
     """Check a session file and its volumes; exit code 1 if anything is wrong."""
     from napari_celis.core.errors import CelisError
-    from napari_celis.core.recorded import recorded_history
     from napari_celis.io.session.file import Session
     from napari_celis.pipeline.recipe import Inputs, read_atoms
     from napari_celis.pipeline.session_data import (
@@ -86,6 +85,7 @@ def check(session: SessionArgument, relocate: RelocateOption = None, json: JsonO
         require_same_inputs,
         require_same_model,
     )
+    from napari_celis.pipeline.splits import history_of
 
     require_session_outputs(session, json=json)
     with Session.open(session, read_only=True) as opened:
@@ -99,8 +99,7 @@ def check(session: SessionArgument, relocate: RelocateOption = None, json: JsonO
                 given = None if choice.affinities is None else choice.affinities.read().data
                 inputs = Inputs(given, atoms, None)  # type: ignore[arg-type]
                 require_same_inputs(opened.head, choice, inputs)
-                events = (record.event for record in opened.events())
-                recorded_history(atoms.supervoxels, atoms.actions, events)
+                history_of(atoms, [record.event for record in opened.events()], opened.splits())
             else:
                 typer.echo("Its supervoxels were made and lie in no file; `celis replay` makes them again.")
         except CelisError as error:

@@ -35,6 +35,23 @@ def require_two(u: int, v: int, u_id: int) -> None:
         raise ActionError(f"Both ends are supervoxel {u_id}. Choose two different ones.")
 
 
+def require_merged(u_id: int, v_id: int, *, is_taken: bool) -> None:
+    """Refuse to confirm a merge that was not made.
+
+    Parameters
+    ----------
+    u_id, v_id : int
+        Ids to name in the message.
+    is_taken : bool
+        Whether these very supervoxels are merged.
+    """
+    if not is_taken:
+        raise ActionError(
+            f"Supervoxels {u_id} and {v_id} are not merged directly, so there is no merge to confirm. "
+            "Merge them, or keep them apart."
+        )
+
+
 def find_action(supervoxels: Supervoxels, actions: ActionTable, u_id: int, v_id: int) -> int:
     """Find the action between two supervoxel ids, or say what could be merged instead.
 

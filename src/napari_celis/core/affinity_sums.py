@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napari_celis.core.contacts import ContactStatistics
+from napari_celis.core.contacts import COUNT, SUM, UNITS, ContactStatistics
 from napari_celis.core.segment_graph import Joined, SegmentGraph, Split, grouped
 
 
@@ -40,7 +40,7 @@ class AffinitySums:
     """
 
     def __init__(self, graph: SegmentGraph, statistics: ContactStatistics) -> None:
-        self.graph, self._statistics = graph, statistics
+        self.graph, self.statistics = graph, statistics
         self.contact = statistics.contact.copy()
         """Sums over the faces of every open contact, int64 (A, C)."""
         self.low, self.high = statistics.low.copy(), statistics.high.copy()
@@ -48,6 +48,11 @@ class AffinitySums:
         self.inside = statistics.inside.copy()
         """Sums over the faces inside the supervoxels of every segment, int64 (N + 1, C)."""
         self._add_up(graph.open_contacts(), np.arange(1, len(graph.segment)))
+
+    def mean_affinity(self, contacts: np.ndarray) -> np.ndarray:
+        """Mean affinity over all faces of some open contacts, float64 (n,)."""
+        mean: np.ndarray = self.contact[contacts, SUM] / UNITS / self.contact[contacts, COUNT]
+        return mean
 
     def follow(self, joined: Joined) -> Extremes:
         """Add up what became one."""
@@ -97,7 +102,7 @@ class AffinitySums:
 
     def _add_up(self, contacts: np.ndarray, members: np.ndarray) -> None:
         """Sum contacts over their actions, and the segments that these supervoxels make up, again."""
-        statistics, arrays = self._statistics, self.graph.arrays
+        statistics, arrays = self.statistics, self.graph.arrays
         if len(contacts):
             lists = [self.graph.actions_of(contact) for contact in contacts if arrays.n_actions[contact] > 1]
             single = contacts[arrays.n_actions[contacts] == 1]

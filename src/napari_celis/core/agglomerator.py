@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 
 import numpy as np
 
-from napari_celis.core.action_lookup import find_action, require_action, require_two
+from napari_celis.core.action_lookup import (
+    find_action,
+    require_action,
+    require_merged,
+    require_two,
+)
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.control import RunControl
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
 from napari_celis.core.errors import ActionError, SpecError
 from napari_celis.core.explain import CentreChanges, explain
-from napari_celis.core.journal import Entry, Journal, Step, StepKind
+from napari_celis.core.journal import Entry, Journal, Step, StepKind, require_new_answer
+from napari_celis.core.lessons import Learner, Learning, Lesson
 from napari_celis.core.merge_forest import MergeForest
 from napari_celis.core.operations import Cut, Merge, Operation
 from napari_celis.core.parallel import Pool
-from napari_celis.core.policy import PAPER, Policy, spec_names
+from napari_celis.core.policy import ENERGY_ALONE, PAPER, LearnedScorer, Policy, spec_names
 from napari_celis.core.pruning import CentreRule, touchable_centres
 from napari_celis.core.recorded import RecordedHistory
-from napari_celis.core.scores import KeptScores, SpecScores
+from napari_celis.core.scores import EarlierScores, KeptScores, SpecScores
+from napari_celis.core.seams import JudgedMerges, MergeTrees, find_seams
+from napari_celis.core.seen import seen_at
 from napari_celis.core.state import AgglomerationState
 from napari_celis.core.supervoxels import Supervoxels
 
@@ -48,7 +57,7 @@ class Agglomerator:
     past : RecordedHistory, optional
         Decisions of an earlier time to go on from, in place of `merges`: everything is as it was after the
         last of them, and all can be undone. Scores are computed once, however many decisions there are.
-    kept : KeptScores, optional
+    kept : EarlierScores, optional
         Scores of the same problem at another moment; only what changed since is computed.
     threads : int, optional
         Threads to use; all processors by default. The result does not depend on it.
@@ -74,7 +83,7 @@ class Agglomerator:
         actions: ActionTable | None = None,
         merges: Iterable[tuple[int, int]] = (),
         past: RecordedHistory | None = None,
-        kept: KeptScores | None = None,
+        kept: EarlierScores | None = None,
         threads: int | None = None,
         rules: Sequence[CentreRule] = (touchable_centres,),
         cache_entries: int | None = None,
@@ -92,7 +101,10 @@ class Agglomerator:
         self._lock = threading.RLock()
         order = list(dict.fromkeys(self._find_action(u, v) for u, v in merges))
         segment = None
+        self.glued: tuple[tuple[int, int], ...] = ()
+        """Ids of parts of split supervoxels that began as merged."""
         if past is not None:
+            self.glued = past.glued
             self.journal.done, self.journal.undone = list(past.done), list(past.undone)
             order, segment = list(past.order), past.segment
         pool = Pool(threads)
@@ -103,6 +115,8 @@ class Agglomerator:
             )  # fmt: skip
             if past is not None:
                 self._state.constraints, self._state.units_at_start = past.constraints, past.units_at_start
+                for entry in past.done:
+                    self._state.learning.add(entry.lesson)
             self._state.score_everything(progress, kept)
         except BaseException:
             pool.close()
@@ -152,6 +166,12 @@ class Agglomerator:
             self._state.evaluate_energy()
             return self._state.energy_units()
 
+    def units_at_start(self) -> tuple[int, ...]:
+        """Energy per spec before the first decision, as the whole number that is counted."""
+        with self._lock:
+            self._state.evaluate_energy()
+            return self._state.first_units()
+
     def kept_scores(self) -> KeptScores | None:
         """Copy what scores are added up from, for another agglomerator of this problem; None if lazy."""
         with self._lock:
@@ -174,7 +194,7 @@ class Agglomerator:
     def lowest_scores(self) -> np.ndarray:
         """What no score is below, float64 (A,), evaluating none; the score itself where it is known."""
         with self._lock:
-            return np.take(self._state.ranking.scores, self._state.items())
+            return self._state.lowest_scores()
 
     def score(self, action: int) -> float:
         """What greedy goes by for one action."""
@@ -305,7 +325,54 @@ class Agglomerator:
         with self._lock:
             return self._state.merge_forest(int(self._state.segment[supervoxel]))
 
+    def merge_trees(self) -> MergeTrees:
+        """Return the merges that hold all segments together, hung from the supervoxels that name them."""
+        with self._lock:
+            order = np.array(self._state.order, dtype=np.int64)
+            return MergeTrees(self.actions, self._state.segment.copy(), order)
+
+    def judge_merges(self) -> JudgedMerges:
+        """Judge every merge that holds a segment together again, by what a cut of it would leave.
+
+        A learned policy looks at both sides as they are now; for others the score at the time of the merge
+        counts, which is not a number for merges that the agglomeration began with.
+        """
+        with self._lock:
+            state, trees = self._state, self.merge_trees()
+            state.learning.bring_up_to_date()
+            seams, scorer = find_seams(state.graph, trees), state.ranking.scorer
+            if isinstance(scorer, LearnedScorer):
+                scores = scorer.judge_seams(trees, seams)
+            else:
+                scores = self.journal.merge_scores(len(self.actions))[seams.merge]
+            places = trees.places(self.supervoxels.sizes)
+            return JudgedMerges(seams.merge, seams.voxels, seams.area, scores, places)
+
+    @property
+    def scores_are_odds(self) -> bool:
+        """Whether a score is the log-odds that a merge is wrong."""
+        scorer = self._state.ranking.scorer
+        return isinstance(scorer, LearnedScorer) and scorer.are_odds
+
+    @property
+    def learning(self) -> Learning:
+        """What answers teach, and the classifier that orders merges; read it in the thread that decides."""
+        return self._state.learning
+
     # What can be done.
+
+    def learn(self, learner: Learner | None) -> None:
+        """Learn from every answer that stands, and from those that come; None goes by what there was before.
+
+        Raises
+        ------
+        ActionError
+            If merges are ordered by energy alone, so that there is nothing that could learn.
+        """
+        with self._lock:
+            if learner is not None and not self._state.learning.is_possible:
+                raise ActionError(ENERGY_ALONE)
+            self._state.learning.switch(learner)
 
     def step(self, threshold: float = 0.0) -> Step | None:
         """Take the best action if its score is below `threshold`; None when there is none."""
@@ -327,11 +394,30 @@ class Agglomerator:
 
     def repeat(self, step: Step) -> Step:
         """Make a decision of a record, of whatever kind; what it brings is computed anew."""
-        if step.kind == "keep-apart":
-            return self.keep_apart(step.u_id, step.v_id)
-        if step.kind == "cut":
-            return self.cut(step.u_id, step.v_id)
-        return self._merge(step.u_id, step.v_id, step.kind)
+        with self._lock, self.journal.together(follows=step.follows):
+            if step.kind == "keep-apart":
+                return self.keep_apart(step.u_id, step.v_id)
+            if step.kind == "cut":
+                return self.cut(step.u_id, step.v_id)
+            if step.kind == "confirm":
+                return self.confirm(step.u_id, step.v_id)
+            if step.kind == "not-here":
+                return self.not_here(step.u_id, step.v_id)
+            if step.kind == "split":
+                return self.split(step.u_id, step.v_id)
+            return self._merge(step.u_id, step.v_id, step.kind)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make all decisions inside one, to be taken back at once; if one fails, none of them stands."""
+        with self._lock, self.journal.together():
+            n_before = len(self.journal.done)
+            try:
+                yield
+            except BaseException:
+                while len(self.journal.done) > n_before:
+                    self.undo()
+                raise
 
     def _merge(self, u_id: int, v_id: int, kind: StepKind) -> Step:
         with self._lock:
@@ -363,11 +449,11 @@ class Agglomerator:
                 raise ActionError(f"Supervoxels {u_id} and {v_id} are kept apart already.")
             action = self.actions.find(u, v)
             score = self._state.score(action) if action >= 0 else 0.0
+            lesson = self._lesson(action, is_wrong=True)
             self._state.constraints = before.with_pair(u, v)
             self._state.ranking.refresh([int(segment[u])], self._state.forbidden())
             step = self._describe("keep-apart", (int(u_id), int(v_id)), action, score, joins_segments=False)
-            self.journal.push(Entry(step, None, before))
-            return step
+            return self._push(Entry(step, None, before, lesson))
 
     def cut(self, u_id: int, v_id: int) -> Step:
         """Take a past merge out, wherever in the history it lies.
@@ -383,6 +469,27 @@ class Agglomerator:
                 )
             return self._cut(action)
 
+    def split(self, u_id: int, v_id: int) -> Step:
+        """Part the two parts of a split supervoxel, see `napari_celis.core.splits`; otherwise as `cut`."""
+        with self._lock:
+            action = self._find_action(u_id, v_id)
+            if (u_id, v_id) not in self.glued or not self._state.taken[action]:
+                raise ActionError(f"Supervoxels {u_id} and {v_id} are no parts of one that hold together.")
+            return self._cut(action, "split")
+
+    def confirm(self, u_id: int, v_id: int) -> Step:
+        """Note that a past merge was looked at and is right; changes no segment and no score."""
+        with self._lock:
+            action = self._find_action(u_id, v_id)
+            require_merged(u_id, v_id, is_taken=bool(self._state.taken[action]))
+            return self._answer("confirm", action, 0.0, is_wrong=False)
+
+    def not_here(self, u_id: int, v_id: int) -> Step:
+        """Note that there is a membrane between two adjacent supervoxels; forbids nothing."""
+        with self._lock:
+            action = self._find_action(u_id, v_id)
+            return self._answer("not-here", action, self._state.score(action), is_wrong=True)
+
     def undo(self) -> Step:
         """Take the last decision back and return it."""
         with self._lock:
@@ -394,6 +501,7 @@ class Agglomerator:
             else:
                 self._state.constraints = entry.constraints
                 self._state.ranking.refresh(self._segments_of(entry.step), self._state.forbidden())
+            self._state.learning.take_back(entry.lesson)
             self.journal.take_back(self._state.energy)
             return entry.step
 
@@ -404,11 +512,9 @@ class Agglomerator:
                 raise ActionError("There is nothing to redo.")
             with self.journal.again() as entry:
                 step = entry.step
-                if step.kind == "keep-apart":
-                    return self.keep_apart(step.u_id, step.v_id)
-                if step.kind == "cut":
-                    return self._cut(step.action_index)
-                return self._take(step.action_index, step.kind)
+                if step.kind in ("greedy", "manual"):
+                    return self._take(step.action_index, step.kind)
+                return self.repeat(step)
 
     def _segments_of(self, step: Step) -> list[int]:
         """Return the segments that a decision is about."""
@@ -426,24 +532,56 @@ class Agglomerator:
     def _take(self, action: int, kind: StepKind) -> Step:
         """Take an action and write the journal."""
         score = self._state.score(action)
+        lesson = None if kind == "greedy" else self._lesson(action, is_wrong=False)
         merge = Merge.do(self._state, action)
-        return self._record(kind, action, score, merge, joins_segments=merge.joined is not None)
+        return self._record(kind, action, score, merge, lesson, joins_segments=merge.joined is not None)
 
-    def _cut(self, action: int) -> Step:
+    def _cut(self, action: int, kind: StepKind = "cut") -> Step:
         """Cut an action and write the journal."""
         before = self._state.energy_change
         cut = Cut.do(self._state, action)
-        return self._record("cut", action, self._state.energy_change - before, cut, joins_segments=False)
+        try:
+            lesson = self._lesson(action, is_wrong=True)
+        except BaseException:
+            cut.undo(self._state)
+            raise
+        change = self._state.energy_change - before
+        return self._record(kind, action, change, cut, lesson, joins_segments=False)
+
+    def _lesson(self, action: int, *, is_wrong: bool) -> Lesson | None:
+        """Look at what a person judges; a decision that is made again teaches what it did."""
+        known = self.journal.entry_again
+        return seen_at(self._state, action, is_wrong=is_wrong) if known is None else known.lesson
+
+    def _answer(self, kind: StepKind, action: int, score: float, *, is_wrong: bool) -> Step:
+        """Write an answer to the journal."""
+        ids = self.supervoxels.ids
+        ends = int(ids[self.actions.u[action]]), int(ids[self.actions.v[action]])
+        require_new_answer(kind, self.journal.last_about(*ends))
+        step = self._describe(kind, ends, action, score, joins_segments=False)
+        lesson = self._lesson(action, is_wrong=is_wrong)
+        return self._push(Entry(step, None, self._state.constraints, lesson))
+
+    def _push(self, entry: Entry) -> Step:
+        """Write to the journal, and learn from it."""
+        self._state.learning.add(entry.lesson)
+        return self.journal.push(entry)
 
     def _record(
-        self, kind: StepKind, action: int, score: float, operation: Operation, *, joins_segments: bool
+        self,
+        kind: StepKind,
+        action: int,
+        score: float,
+        operation: Operation,
+        lesson: Lesson | None,
+        *,
+        joins_segments: bool,
     ) -> Step:
         """Write a merge or a cut to the journal."""
         ids = self.supervoxels.ids
         ends = int(ids[self.actions.u[action]]), int(ids[self.actions.v[action]])
         step = self._describe(kind, ends, action, score, joins_segments=joins_segments)
-        self.journal.push(Entry(step, operation, self._state.constraints))
-        return step
+        return self._push(Entry(step, operation, self._state.constraints, lesson))
 
     def _describe(
         self, kind: StepKind, ends: tuple[int, int], action: int, score: float, *, joins_segments: bool

@@ -26,10 +26,10 @@ class Decisive(NamedTuple):
 
 
 DECISIVE = (
-    Decisive("mean affinity", -1, "affinity"),
-    *(Decisive(f"{quantile:.0%} quantile of the affinities", -1, "affinity") for quantile in QUANTILES),
-    Decisive("logarithm of the area", 0, "area"),
-    Decisive("share of the smaller surface", -1, "enclosed"),
+    Decisive("mean affinity", -1, "membrane"),
+    *(Decisive(f"{quantile:.0%} quantile of the affinities", -1, "membrane") for quantile in QUANTILES),
+    Decisive("logarithm of the area", 0, "contact size"),
+    Decisive("share of the smaller surface", -1, "shared surface"),
 )
 """The columns of `decisive_features`."""
 

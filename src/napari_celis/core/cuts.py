@@ -8,6 +8,7 @@ import numpy as np
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
+from napari_celis.core.journal import Step
 from napari_celis.core.merge_forest import MergeForest
 from napari_celis.core.segments import join_all
 
@@ -28,11 +29,32 @@ class CutPlan:
     """Dense indices of those on the other; both are empty if no segment would fall apart."""
     n_pieces: int = 1
     """Segments that the second side consists of: one taken out may have held others together."""
+    n_first_pieces: int = 1
+    """Segments that the first side consists of."""
+    apart: tuple[Pair, ...] = ()
+    """Ids of those to keep apart in the end, so that greedy does not join the sides again."""
 
     @property
     def n_steps(self) -> int:
         """Decisions that this adds to the history."""
-        return len(self.cuts) + len(self.merges)
+        return len(self.cuts) + len(self.merges) + len(self.apart)
+
+
+def carry_out(agglomerator: Agglomerator, plan: CutPlan) -> tuple[Step, ...]:
+    """Make the decisions of a plan, to be taken back all at once.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        As it was when the plan was made.
+    plan : CutPlan
+        What to do.
+    """
+    with agglomerator.together():
+        cuts = [agglomerator.cut(*pair) for pair in plan.cuts]
+        merges = [agglomerator.merge(*pair) for pair in plan.merges]
+        apart = [agglomerator.keep_apart(*pair) for pair in plan.apart]
+    return (*cuts, *merges, *apart)
 
 
 def plan_cut_of_merge(agglomerator: Agglomerator, action: int) -> CutPlan:

@@ -19,13 +19,35 @@ from napari_celis.core.contacts import ContactStatistics
 from napari_celis.core.errors import ActionError
 from napari_celis.core.ranked_items import RankedActions, RankedContacts, RankedItems
 from napari_celis.core.scores import SpecScores
+from napari_celis.core.seams import MergeTrees, Seams, seam_features
 from napari_celis.core.segment_graph import Joined, SegmentGraph, Split
+
+ENERGY_ALONE = (
+    "This agglomeration is ordered by energy alone, so contacts have no features and nothing can be learned. "
+    "Use the policy `learned`."
+)
 
 
 class ItemScorer(Protocol):
     """A policy at work: scores the items of one agglomeration."""
 
     ranked: RankedItems
+
+    @property
+    def classifier(self) -> ContactClassifier | None:
+        """What judges the items; None where no classifier does."""
+        ...
+
+    def use_classifier(self, classifier: ContactClassifier, items: np.ndarray) -> None:
+        """Judge by another classifier from now on.
+
+        Parameters
+        ----------
+        classifier : ContactClassifier
+            In place of the one before.
+        items : ndarray
+            All candidates.
+        """
 
     def join(self, joined: Joined) -> Any:
         """Follow a join; returns what `unjoin` needs."""
@@ -84,8 +106,14 @@ class Policy(Protocol):
 class EnergyScorer:
     """Scores items by their energy change; a merge that no centre sees is not judged."""
 
+    classifier = None
+
     def __init__(self, ranked: RankedItems) -> None:
         self.ranked = ranked
+
+    def use_classifier(self, classifier: ContactClassifier, items: np.ndarray) -> None:
+        """There is none to replace."""
+        raise ActionError(ENERGY_ALONE)
 
     def join(self, joined: Joined) -> None:
         """Nothing of its own to follow."""
@@ -119,10 +147,7 @@ class EnergyScorer:
 
     def features(self, items: np.ndarray) -> np.ndarray:
         """There are none."""
-        raise ActionError(
-            "This agglomeration is ordered by energy alone, so contacts have no features. "
-            "Use the policy `learned`."
-        )
+        raise ActionError(ENERGY_ALONE)
 
     contact_features = features
 
@@ -223,8 +248,20 @@ class LearnedScorer:
         self.ranked: RankedItems = ranked
         self._classifier, self._affinities = classifier, affinities
         n_items = len(affinities.contact)
+        self.are_odds = bool(getattr(classifier, "are_odds", False))
+        """Whether scores are log-odds that a merge is wrong."""
         self._decisive = np.zeros((n_items, len(DECISIVE)), dtype=np.float32)
         self._odds = np.zeros(n_items)
+
+    @property
+    def classifier(self) -> ContactClassifier:
+        """What judges the contacts."""
+        return self._classifier
+
+    def use_classifier(self, classifier: ContactClassifier, items: np.ndarray) -> None:
+        """Judge by another classifier; energies stay as they are."""
+        self._classifier = classifier
+        self._odds[items] = classifier.contact_odds(self.contact_features(items))
 
     def join(self, joined: Joined) -> Any:
         """Add up affinities."""
@@ -262,12 +299,12 @@ class LearnedScorer:
         row = np.array([item])
         features, odds = self.features(row), self._odds[row]
         score = float(self._classifier.scores(features, odds)[0])
-        energies = (f"ΔE {name}" for name in spec_names(self.ranked))
-        names = [*(feature.part for feature in DECISIVE), *energies, "forest"]
+        energies = (f"shape {name}" for name in spec_names(self.ranked))
+        names = [*(feature.part for feature in DECISIVE), *energies, "whole contact"]
         found: dict[str, float] = {}
         for name, value in zip(names, self._classifier.parts(features, odds)[0].tolist(), strict=False):
             found[name] = found.get(name, 0.0) + value
-        return {**found, "always": score - sum(found.values())}
+        return {**found, "base rate": score - sum(found.values())}
 
     def features(self, items: np.ndarray) -> np.ndarray:
         """Return the columns of `DECISIVE`, then the energies, float32 (n, F)."""
@@ -276,6 +313,22 @@ class LearnedScorer:
     def contact_features(self, items: np.ndarray) -> np.ndarray:
         """Describe contacts, see `contact_features`."""
         return contact_features(self._affinities, items)
+
+    def judge_seams(self, trees: MergeTrees, seams: Seams) -> np.ndarray:
+        """Score the merge of the two sides of every seam, as if they were segments, float64 (S,).
+
+        Sizes and affinities are exactly those that a cut would leave. What the energies would change by is
+        known only after a cut, so they say nothing here: each counts as 0.
+
+        Parameters
+        ----------
+        trees, seams : MergeTrees, Seams
+            Of the segments as they are.
+        """
+        seen = seam_features(trees, seams, self._affinities.statistics)
+        unknown = np.zeros((len(seams), len(self.ranked.energies.specs)), dtype=np.float32)
+        features = np.concatenate([seen.decisive, unknown], axis=1)
+        return self._classifier.scores(features, self._classifier.contact_odds(seen.contact))
 
     def _with_energies(self, items: np.ndarray, changes: np.ndarray) -> np.ndarray:
         """Put energy changes over the root of the centres beside the other features.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from napari_celis.core.constraints import SegmentPairs
-from napari_celis.core.policy import ItemScorer
+from napari_celis.core.policy import ContactClassifier, ItemScorer
 from napari_celis.core.queue import ScoreQueue
 
 
@@ -64,6 +64,13 @@ class Ranking:
     def renew(self, items: np.ndarray) -> None:
         """Rank items again whose energies were evaluated."""
         self._rank(np.unique(items).astype(np.int32))
+
+    def use_classifier(self, classifier: ContactClassifier) -> None:
+        """Score everything by another classifier; the same as if it had been there from the start."""
+        everything = np.arange(len(self.scores), dtype=np.int32)
+        items = everything[self.ranked.is_candidate(everything)]
+        self.scorer.use_classifier(classifier, items)
+        self._rank(items)
 
     def available(self) -> np.ndarray:
         """Tell which items may be taken, bool (A,)."""

@@ -13,11 +13,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from napari_celis.core.action_lookup import find_action, require_two
+from napari_celis.core.action_lookup import find_action, require_merged, require_two
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.constraints import Constraints
 from napari_celis.core.errors import ActionError
-from napari_celis.core.journal import Entry, Event, Step
+from napari_celis.core.journal import (
+    ANSWER_KINDS,
+    Entry,
+    Event,
+    Step,
+    newest_about,
+    require_new_answer,
+)
+from napari_celis.core.lessons import Lesson
 from napari_celis.core.merge_forest import MergeForest
 from napari_celis.core.operations import (
     NOTHING,
@@ -50,6 +58,8 @@ class RecordedHistory:
     constraints: Constraints
     units_at_start: tuple[int, ...] | None = None
     """Energy per spec before the first decision, from `Agglomerator.energy_units`."""
+    glued: tuple[tuple[int, int], ...] = ()
+    """Ids of parts of split supervoxels that began as merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +118,14 @@ class Recorder:
     ----------
     supervoxels, actions : Supervoxels, ActionTable
         The volume that they are about.
+    glued : iterable of pairs of int
+        Ids of parts of split supervoxels, which begin as merged.
     """
 
-    def __init__(self, supervoxels: Supervoxels, actions: ActionTable) -> None:
-        self._supervoxels, self._actions = supervoxels, actions
+    def __init__(
+        self, supervoxels: Supervoxels, actions: ActionTable, glued: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        self._supervoxels, self._actions, self._glued = supervoxels, actions, tuple(glued)
         self.segment = np.arange(supervoxels.n + 1, dtype=np.int32)
         self.constraints = Constraints()
         self.done: list[Entry] = []
@@ -121,6 +135,8 @@ class Recorder:
         self._taken = np.zeros(len(actions), dtype=bool)
         self._voxels: list[int] = supervoxels.sizes.tolist()
         self._members: dict[int, list[int]] = {}
+        for u_id, v_id in self._glued:
+            self._take(self._find(u_id, v_id))
 
     def history(self, units_at_start: tuple[int, ...] | None = None) -> RecordedHistory:
         """Return where the decisions have led."""
@@ -131,6 +147,7 @@ class Recorder:
             self.segment.copy(),
             self.constraints,
             units_at_start,
+            self._glued,
         )
 
     def is_taken(self, u_id: int, v_id: int) -> bool:
@@ -146,6 +163,10 @@ class Recorder:
         u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
         pair = self.constraints.between(self.segment, u, v)
         return None if pair is None else self._ids(*pair)
+
+    def last_about(self, u_id: int, v_id: int) -> Step | None:
+        """Return the newest decision that stands about two supervoxels; None if there is none."""
+        return newest_about((entry.step for entry in reversed(self.done)), u_id, v_id)
 
     def merges_between(self, u_id: int, v_id: int) -> list[tuple[int, int]]:
         """List the merges, as pairs of ids, that connect two supervoxels of one segment; none in others."""
@@ -172,20 +193,31 @@ class Recorder:
             if not self.undone:
                 raise ActionError("There is nothing to redo.")
             rest = self.undone[:-1]
-            self.decide(event.step)
+            self.decide(event.step, self.undone[-1].lesson)
             self.undone = rest
         else:
-            self.decide(event.step)
+            self.decide(event.step, event.lesson)
 
-    def decide(self, step: Step) -> None:
-        """Follow a decision; its row, place and segments are found anew."""
+    def decide(self, step: Step, lesson: Lesson | None = None) -> None:
+        """Follow a decision; its row, place and segments are found anew.
+
+        Parameters
+        ----------
+        step : Step
+            As it was recorded.
+        lesson : Lesson, optional
+            What it taught.
+        """
         before, operation, joins = self.constraints, None, False
         if step.kind == "keep-apart":
             action = self._keep_apart(step)
+        elif step.kind in ANSWER_KINDS:
+            action = self._answer(step)
         else:
             action = self._find(step.u_id, step.v_id)
-            operation = self._cut(action, step) if step.kind == "cut" else self._merge(action, step)
-            joins = step.kind != "cut" and len(operation.moved) > 0
+            is_cut = step.kind in ("cut", "split")
+            operation = self._cut(action, step) if is_cut else self._merge(action, step)
+            joins = not is_cut and len(operation.moved) > 0
         kept = replace(
             step,
             index=len(self.done),
@@ -193,7 +225,7 @@ class Recorder:
             joins_segments=joins,
             n_segments=self.n_segments,
         )
-        self.done.append(Entry(kept, operation, before))
+        self.done.append(Entry(kept, operation, before, lesson))
         self.undone.clear()
 
     def undo(self) -> Step:
@@ -226,6 +258,10 @@ class Recorder:
         u, v = int(self._actions.u[action]), int(self._actions.v[action])
         if self.constraints.between(self.segment, u, v) is not None:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} lie in segments that are kept apart.")
+        return self._take(action)
+
+    def _take(self, action: int) -> Operation:
+        u, v = int(self._actions.u[action]), int(self._actions.v[action])
         a, b = int(self.segment[u]), int(self.segment[v])
         moved, segments = NOTHING, NOTHING
         if a != b:
@@ -264,6 +300,13 @@ class Recorder:
         self.constraints = self.constraints.with_pair(u, v)
         return self._actions.find(u, v)
 
+    def _answer(self, step: Step) -> int:
+        action = self._find(step.u_id, step.v_id)
+        if step.kind == "confirm":
+            require_merged(step.u_id, step.v_id, is_taken=bool(self._taken[action]))
+        require_new_answer(step.kind, self.last_about(step.u_id, step.v_id))
+        return action
+
     def _join(self, kept: int, absorbed: int) -> np.ndarray:
         """Let one segment take in another; returns the supervoxels that moved, int32."""
         leaving_members = self._members_of(absorbed)
@@ -297,6 +340,8 @@ def recorded_history(
     actions: ActionTable,
     events: Iterable[Event],
     units_at_start: tuple[int, ...] | None = None,
+    *,
+    glued: Iterable[tuple[int, int]] = (),
 ) -> RecordedHistory:
     """Follow events from the beginning.
 
@@ -308,13 +353,15 @@ def recorded_history(
         In order.
     units_at_start : tuple of int, optional
         Energy per spec before the first of them.
+    glued : iterable of pairs of int
+        As for `Recorder`.
 
     Raises
     ------
     ActionError
         Naming the first event that cannot be done on this volume.
     """
-    recorder = Recorder(supervoxels, actions)
+    recorder = Recorder(supervoxels, actions, glued)
     for number, event in enumerate(events, start=1):
         try:
             recorder.follow(event)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
+from napari_celis.core.actions import ActionTable
 from napari_celis.core.buffers import Buffers, allocate
 from napari_celis.core.changes import N_COLUMNS, N_SHIFTS, Change, Counters, Effect
 from napari_celis.core.energy import UNITS, Energy, EnergyCache, evaluate
@@ -33,6 +35,15 @@ SeenRows = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Centres, hashes and energies of descriptors that were evaluated."""
 
 
+class EarlierScores(Protocol):
+    """Scores of another moment."""
+
+    def fitted(
+        self, specs: Sequence[SpecScores], actions: ActionTable, taken: np.ndarray
+    ) -> KeptScores | None:
+        """Return what can be taken over from them; None if they are of another problem."""
+
+
 @dataclass(frozen=True, eq=False)
 class KeptScores:
     """What the scores of a moment were added up from."""
@@ -43,6 +54,8 @@ class KeptScores:
     """Per spec, the terms of every slot, int64 (slots, N_COLUMNS)."""
     region_energy: tuple[np.ndarray, ...]
     """Per spec, the energy of every region in units, int64 (regions,)."""
+    is_stale: tuple[np.ndarray, ...] | None = None
+    """Per spec, the regions of which nothing is known, bool (regions,)."""
 
     @classmethod
     def of(cls, specs: Sequence[SpecScores], taken: np.ndarray) -> KeptScores:
@@ -53,11 +66,24 @@ class KeptScores:
             tuple(scores.region_energy.copy() for scores in specs),
         )
 
-    def fits(self, specs: Sequence[SpecScores], taken: np.ndarray) -> bool:
-        """Tell whether these are numbers of the same volume and specs, by their shapes."""
+    def fitted(
+        self, specs: Sequence[SpecScores], actions: ActionTable, taken: np.ndarray
+    ) -> KeptScores | None:
+        """Return these, if they are numbers of the same volume and specs by their shapes.
+
+        Parameters
+        ----------
+        specs : sequence of SpecScores
+            Where they should go.
+        actions : ActionTable
+            The table of actions.
+        taken : ndarray
+            Which actions are taken, bool (A,).
+        """
         own = [self.taken.shape, *(a.shape for a in (*self.sums, *self.region_energy))]
         sums = [scores.sums.shape for scores in specs]
-        return own == [taken.shape, *sums, *(scores.region_energy.shape for scores in specs)]
+        is_same = own == [taken.shape, *sums, *(scores.region_energy.shape for scores in specs)]
+        return self if is_same else None
 
 
 @dataclass(eq=False)
@@ -121,6 +147,8 @@ class SpecScores:
     def take_over(self, kept: KeptScores, taken: np.ndarray) -> np.ndarray:
         """Take what was kept of regions in which the same actions are taken; returns the others, int64."""
         is_changed = np.zeros(self.table.tiling.n_regions, dtype=bool)
+        if kept.is_stale is not None:
+            is_changed |= kept.is_stale[self.index]
         changed = np.flatnonzero(kept.taken != taken)
         is_changed[self.table.slot_region[self.slots_of(changed)]] = True
         slots = np.flatnonzero(~is_changed[self.table.slot_region])

@@ -12,13 +12,14 @@ from napari_celis.core.changes import Change, Counters
 from napari_celis.core.constraints import Constraints, SegmentPairs
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
+from napari_celis.core.lessons import Learning
 from napari_celis.core.merge_forest import MergeForest
 from napari_celis.core.parallel import Pool
 from napari_celis.core.policy import Policy
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.ranking import Ranking
 from napari_celis.core.regions import fill, tile
-from napari_celis.core.scores import KeptScores, SeenRows, SpecScores
+from napari_celis.core.scores import EarlierScores, KeptScores, SeenRows, SpecScores
 from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.segments import join_all, named_by_largest
 from napari_celis.core.supervoxels import Supervoxels
@@ -81,6 +82,7 @@ class AgglomerationState:
             for index, spec in enumerate(specs)
         )
         self.ranking = Ranking(policy.start(self.graph, self.specs, self.taken), len(actions))
+        self.learning = Learning(self.ranking)
         self.totals = [0] * len(specs)
         """Energy per spec in units, as Python's endless numbers; lazy, its change since the start."""
         self._at_start: list[int] | None = None
@@ -90,7 +92,7 @@ class AgglomerationState:
         """Energies that were evaluated since the last decision, oldest first."""
 
     def score_everything(
-        self, progress: Callable[[float], None] | None = None, kept: KeptScores | None = None
+        self, progress: Callable[[float], None] | None = None, earlier: EarlierScores | None = None
     ) -> None:
         """Compute all terms from scratch, regions in parallel.
 
@@ -98,11 +100,11 @@ class AgglomerationState:
         ----------
         progress : callable, optional
             Called with the finished share.
-        kept : KeptScores, optional
+        earlier : EarlierScores, optional
             Scores of another moment; regions where nothing was merged or cut since are taken from there.
         """
-        if kept is not None and (self.is_lazy or not kept.fits(self.specs, self.taken)):
-            kept = None
+        is_of_use = earlier is not None and not self.is_lazy
+        kept = earlier.fitted(self.specs, self.actions, self.taken) if earlier and is_of_use else None
         tasks: list[tuple[SpecScores, np.ndarray]] = []
         for scores in self.specs:
             everywhere = np.arange(scores.table.tiling.n_regions, dtype=np.int64)
@@ -162,6 +164,11 @@ class AgglomerationState:
         assert self._at_start is not None
         return tuple(start + total for start, total in zip(self._at_start, self.totals, strict=True))
 
+    def first_units(self) -> tuple[int, ...]:
+        """Energy per spec in units before the first decision; it must have been evaluated."""
+        assert self._at_start is not None
+        return tuple(start + first for start, first in zip(self._at_start, self._first_totals, strict=True))
+
     def kept_scores(self) -> KeptScores | None:
         """Copy what scores are added up from; None where not all of it is evaluated."""
         return None if self.is_lazy else KeptScores.of(self.specs, self.taken)
@@ -194,15 +201,22 @@ class AgglomerationState:
 
     def score(self, action: int) -> float:
         """Score of one action."""
+        self.learning.bring_up_to_date()
         item = self.ranking.ranked.items_of(np.array([action]))
         self.evaluate(item)
         return float(self.ranking.scores[item[0]])
 
     def scores(self) -> np.ndarray:
         """Score of every action, float64 (A,)."""
+        self.learning.bring_up_to_date()
         items = self.items()
         self.evaluate(items)
         return np.take(self.ranking.scores, items)
+
+    def lowest_scores(self) -> np.ndarray:
+        """What no score is below, float64 (A,), evaluating none; the score itself where it is known."""
+        self.learning.bring_up_to_date()
+        return np.take(self.ranking.scores, self.items())
 
     def energy_changes(self, actions: np.ndarray) -> np.ndarray:
         """Energy change of taking each of some actions by itself, float64 (n,)."""
@@ -221,6 +235,7 @@ class AgglomerationState:
 
     def score_parts(self, action: int) -> dict[str, float]:
         """Say what the score of an action consists of; nothing for one of a contact inside a segment."""
+        self.learning.bring_up_to_date()
         ranked, item = self.ranking.ranked, self.ranking.ranked.items_of(np.array([action]))
         if ranked.are_contacts and not ranked.is_candidate(item)[0]:
             return {}
@@ -238,6 +253,7 @@ class AgglomerationState:
 
     def best_action(self, limit: float = np.inf) -> int:
         """Find the action that greedy would take; -1 if none scores below `limit`."""
+        self.learning.bring_up_to_date()
         queue, ranked = self.ranking.queue, self.ranking.ranked
         while (lowest := queue.lowest) < limit:
             equals = queue.up_to(lowest)

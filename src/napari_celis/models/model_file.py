@@ -22,6 +22,7 @@ from napari_celis.core.volume import Triple, as_triple
 from napari_celis.models.affinity import from_tensors, to_tensors
 from napari_celis.models.affinity_base import AffinityNet
 from napari_celis.models.energy import EnergyNetwork, EnergySettings
+from napari_celis.models.examples import PolicyRows
 from napari_celis.models.features import LAYOUT_GRID, grid_offsets
 from napari_celis.models.model_checks import (
     MAX_FILE_BYTES,
@@ -32,9 +33,10 @@ from napari_celis.models.model_checks import (
     require_shapes,
 )
 from napari_celis.models.policy import PolicyClassifier
+from napari_celis.models.refit import Refit, start_classifier
 from napari_celis.models.tensor_file import write_tensors
 
-FORMAT = 5
+FORMAT = 6
 """Raised when a file written now could not be read by an older version."""
 OLDEST = 5
 """Files of earlier formats hold energies or policies of another kind, which are not read any more."""
@@ -57,6 +59,8 @@ class CelisModel:
     """Score at which greedy agglomeration stops, for each policy that the model knows."""
     classifier: PolicyClassifier | None = None
     """Scores contacts for the policy `learned`."""
+    examples: PolicyRows | None = None
+    """What the classifier was fitted to, so that answers can be added; files of format 5 have none."""
     policy: PolicyName = "energy"
     """How actions are ordered: `energy` is the paper, the sum of energy changes; `learned` asks the
     classifier."""
@@ -80,6 +84,10 @@ class CelisModel:
     def policies(self) -> tuple[PolicyName, ...]:
         """The policies that can be asked for."""
         return ("energy",) if self.classifier is None else ("energy", "learned")
+
+    def learner(self) -> Refit:
+        """Return what learns from answers, starting from what this model knows."""
+        return Refit(self.classifier or start_classifier(len(self.specs)), self.examples)
 
 
 def save_model(model: CelisModel, path: str | os.PathLike[str]) -> Path:
@@ -105,6 +113,8 @@ def save_model(model: CelisModel, path: str | os.PathLike[str]) -> Path:
         tensors[f"pairs.{spec.name}"] = torch.from_numpy(np.array(spec.pairs))
     if model.classifier is not None:
         tensors |= {f"policy.{name}": tensor for name, tensor in model.classifier.to_tensors().items()}
+        if model.examples is not None:
+            tensors |= {f"examples.{name}": tensor for name, tensor in model.examples.to_tensors().items()}
     write_tensors(path, tensors, {KEY: json.dumps(_describe(model))})
     return path
 
@@ -130,6 +140,7 @@ def _describe(model: CelisModel) -> dict[str, Any]:
         "thresholds": dict(model.thresholds),
         "policy": model.policy,
         "has_classifier": model.classifier is not None,
+        "has_examples": model.classifier is not None and model.examples is not None,
         "turns": model.n_symmetries,  # the name that files have for it
         "layout_grid": model.layout_grid,
         "supervoxels": asdict(model.supervoxels),
@@ -222,6 +233,9 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisMode
         classifier=PolicyClassifier.from_tensors(_under(tensors, "policy"))
         if described["has_classifier"]
         else None,
+        examples=PolicyRows.from_tensors(_under(tensors, "examples"))
+        if described.get("has_examples", False)
+        else None,
         policy=described["policy"],
         n_symmetries=int(described["turns"]),
         layout_grid=int(described["layout_grid"]),
@@ -237,6 +251,8 @@ def _rebuild(described: dict[str, Any], tensors: dict[str, Tensor]) -> CelisMode
                 f"it is damaged: its policy looks at {seen[0]} features of actions and {seen[1]} of "
                 f"contacts, but there are {n_features} and {N_CONTACT_FEATURES}."
             )
+    if model.examples is not None and model.examples.features.shape[1] != len(DECISIVE) + len(specs):
+        raise ModelError("it is damaged: its examples have another number of features than its policy.")
     if model.policy not in model.policies or set(model.policies) - set(model.thresholds):
         raise ModelError(f"it asks for the policy {model.policy!r}, which this version does not know.")
     return model

@@ -1,13 +1,15 @@
 """The classifier of the learned policy: log-odds that a merge is wrong, from a weighted sum and a forest.
 
 The sum knows few things and bends to none of them; the forest sees the whole contact and follows every
-corner of the examples. They err in different places, so half of each is better than either.
+corner of the examples. They err in different places, so half of each is better than either. Answers of a
+person change the sum, and what the forest counts beside it; see `napari_celis.models.refit`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -18,10 +20,10 @@ from napari_celis.models.trees import FlatForest
 
 LEAST_UNCERTAINTY = 0.01
 """Probability that is left where all trees agree: a forest of few examples is too sure of itself."""
-SUM_SHARE = 0.5
-"""What the sum counts in the score; the rest is the forest."""
-ARRAYS = ("mean", "scale", "weights", "constant")
-"""The fields that describe the sum."""
+HALF_EACH = (0.5, 0.5)
+"""What sum and forest count in the score, where nothing was learned from answers."""
+ARRAYS = ("mean", "scale", "weights", "constant", "shares")
+"""The fields that describe the sum, and how it goes together with the forest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +40,21 @@ class PolicyClassifier:
     """Log-odds at the mean, (1,)."""
     forest: FlatForest
     """Gives the probability that a merge is wrong."""
+    shares: np.ndarray = field(default_factory=lambda: np.array(HALF_EACH))
+    """What sum and forest count in the score, (2,)."""
+    are_odds: ClassVar[bool] = True
+    """Scores are log-odds that a merge is wrong."""
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, name) for name in ARRAYS]
         n_features = len(self.mean)
-        if any(array.shape != (n,) for array, n in zip(arrays, (*[n_features] * 3, 1), strict=True)):
+        if any(array.shape != (n,) for array, n in zip(arrays, (*[n_features] * 3, 1, 2), strict=True)):
             shapes = ", ".join(str(array.shape) for array in arrays)
             raise ModelError(f"The arrays of the policy do not fit together: {shapes}.")
         if not all(np.isfinite(array).all() for array in arrays) or not (self.scale > 0).all():
             raise ModelError("The policy holds numbers that are not finite, or a feature without a scale.")
+        if (self.shares < 0).any():
+            raise ModelError("The policy lets its sum or its forest count less than nothing.")
 
     @property
     def n_features(self) -> int:
@@ -61,13 +69,14 @@ class PolicyClassifier:
 
     def parts(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
         """What each feature adds to the score, 0 where it is as on average, and last the forest."""
-        summed = SUM_SHARE * ((features.astype(np.float64) - self.mean) / self.scale * self.weights)
-        return np.concatenate([summed, (1 - SUM_SHARE) * odds[:, None]], axis=1)
+        of_sum, of_forest = self.shares
+        summed = of_sum * ((features.astype(np.float64) - self.mean) / self.scale * self.weights)
+        return np.concatenate([summed, of_forest * odds[:, None]], axis=1)
 
     def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
         """Return the log-odds that each merge is wrong, float64 (n,)."""
         # Summed row by row, so that an action scores the same to the last bit in any company.
-        scores: np.ndarray = self.parts(features, odds).sum(axis=1) + SUM_SHARE * self.constant
+        scores: np.ndarray = self.parts(features, odds).sum(axis=1) + self.shares[0] * self.constant
         return scores
 
     def lowest_scores(self, low: np.ndarray, high: np.ndarray, odds: np.ndarray) -> np.ndarray:
@@ -80,7 +89,7 @@ class PolicyClassifier:
     def to_tensors(self) -> dict[str, Tensor]:
         """Name the arrays for a model file."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
-        arrays |= {f"forest.{field.name}": getattr(self.forest, field.name) for field in fields(FlatForest)}
+        arrays |= {f"forest.{one.name}": getattr(self.forest, one.name) for one in fields(FlatForest)}
         return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
     @classmethod
@@ -91,4 +100,6 @@ class PolicyClassifier:
             tensors["forest.nodes"].int().numpy(),
             tensors["forest.number"].float().numpy(),
         )
-        return cls(**{name: tensors[name].double().numpy() for name in ARRAYS}, forest=forest)
+        # Files from before answers were learned from have no shares.
+        there = [name for name in ARRAYS if name in tensors or name != "shares"]
+        return cls(**{name: tensors[name].double().numpy() for name in there}, forest=forest)

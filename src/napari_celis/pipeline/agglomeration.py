@@ -10,13 +10,13 @@ import torch
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.contacts import measure_contacts
-from napari_celis.core.errors import ModelError
 from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.core.recorded import RecordedHistory
-from napari_celis.core.scores import KeptScores
+from napari_celis.core.scores import EarlierScores
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.models.apply import energy_of
 from napari_celis.models.model_file import CelisModel, PolicyName
+from napari_celis.models.refit import start_classifier
 
 
 def agglomerator_of(
@@ -28,7 +28,7 @@ def agglomerator_of(
     policy: PolicyName | None = None,
     merges: Iterable[tuple[int, int]] = (),
     past: RecordedHistory | None = None,
-    kept: KeptScores | None = None,
+    kept: EarlierScores | None = None,
     is_lazy: bool = False,
     device: torch.device | None = None,
     progress: Callable[[float], None] | None = None,
@@ -49,7 +49,7 @@ def agglomerator_of(
         How to order actions; the model's own policy by default.
     merges : iterable of pairs of int
         Ids of adjacent supervoxels to begin with as merged.
-    past, kept : RecordedHistory, KeptScores, optional
+    past, kept : RecordedHistory, EarlierScores, optional
         Decisions to go on from, and scores of another moment; see `Agglomerator`.
     is_lazy : bool
         Evaluate energies only where a decision can depend on them.
@@ -98,6 +98,5 @@ def policy_of(
     """
     if name == "energy":
         return EnergyPolicy()
-    if model.classifier is None:
-        raise ModelError("This model has no classifier, so it knows only the policy `energy`.")
-    return LearnedPolicy(model.classifier, measure_contacts(supervoxels, actions, affinities))
+    classifier = model.classifier or start_classifier(len(model.specs))
+    return LearnedPolicy(classifier, measure_contacts(supervoxels, actions, affinities))

@@ -102,7 +102,9 @@ class Choice:
     @property
     def stop_at(self) -> float:
         """The threshold that was chosen, or that of the model."""
-        return self.known_model.thresholds[self.known_policy] if self.threshold is None else self.threshold
+        # Even odds are where a classifier stops that nobody has tuned.
+        own = self.known_model.thresholds.get(self.known_policy, 0.0)
+        return own if self.threshold is None else self.threshold
 
     @property
     def volumes(self) -> dict[str, Volume]:

@@ -9,6 +9,7 @@ import numpy as np
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.scores import KeptScores
+from napari_celis.core.splits import DividedVolume
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume
 from napari_celis.io.session.checksums import text_checksum
@@ -17,6 +18,7 @@ from napari_celis.io.session.records import SessionHead
 from napari_celis.io.volumes import read_labels
 from napari_celis.pipeline.choice import Atoms, Choice
 from napari_celis.pipeline.recipe import Prepared
+from napari_celis.pipeline.session_data import supervoxels_checksum
 from napari_celis.pipeline.stages import Report
 
 
@@ -33,8 +35,14 @@ def _supervoxels_key(head: SessionHead) -> str:
     return own.checksum if own else ""
 
 
-def _scores_key(head: SessionHead) -> str:
-    return text_checksum("scores", _supervoxels_key(head), _affinity_key(head), head.model_checksum)
+def _scores_key(head: SessionHead, parts: str) -> str:
+    own = [parts] if parts else []
+    return text_checksum("scores", _supervoxels_key(head), _affinity_key(head), head.model_checksum, *own)
+
+
+def parts_of(volume: DividedVolume | Agglomerator) -> str:
+    """Name the parts that supervoxels were split into; empty where none was."""
+    return supervoxels_checksum(volume.supervoxels) if volume.glued else ""
 
 
 def with_preparation(choice: Choice, head: SessionHead, kept: KeptArrays, report: Report) -> Choice:
@@ -89,8 +97,8 @@ def _is_table(actions: ActionTable) -> bool:
     )  # fmt: skip
 
 
-def load_scores(head: SessionHead, kept: KeptArrays, n_specs: int) -> KeptScores | None:
-    """Read scores of an earlier moment; None if none were kept.
+def load_scores(head: SessionHead, kept: KeptArrays, n_specs: int, parts: str) -> KeptScores | None:
+    """Read scores of an earlier moment; None if none were kept, or for no specs.
 
     Parameters
     ----------
@@ -100,12 +108,16 @@ def load_scores(head: SessionHead, kept: KeptArrays, n_specs: int) -> KeptScores
         The folder beside the session.
     n_specs : int
         Descriptor specs of the model.
+    parts : str
+        From `parts_of`.
     """
+    if not n_specs:
+        return None
     expected: dict[str, tuple[tuple[int | None, ...], str]] = {"taken": ((None,), "|b1")}
     for index in range(n_specs):
         expected[f"sums{index}"] = ((None, None), "<i8")
         expected[f"energy{index}"] = ((None,), "<i8")
-    found = kept.load("scores", _scores_key(head), expected)
+    found = kept.load("scores", _scores_key(head, parts), expected)
     if found is None:
         return None
     return KeptScores(
@@ -139,7 +151,7 @@ def keep_preparation(head: SessionHead, kept: KeptArrays, choice: Choice, prepar
         actions = atoms.actions
         table = {"u": actions.u, "v": actions.v, "area": actions.area, "centroid": actions.centroid}
         kept.save("contacts", _supervoxels_key(head), table)
-    if not kept.has("scores", _scores_key(head)):
+    if not kept.has("scores", _scores_key(head, parts_of(prepared.agglomerator))):
         keep_scores(head, kept, prepared.agglomerator)
 
 
@@ -161,4 +173,4 @@ def keep_scores(head: SessionHead, kept: KeptArrays, agglomerator: Agglomerator)
     arrays = {"taken": scores.taken}
     for index, (sums, energy) in enumerate(zip(scores.sums, scores.region_energy, strict=True)):
         arrays |= {f"sums{index}": sums, f"energy{index}": energy}
-    kept.save("scores", _scores_key(head), arrays)
+    kept.save("scores", _scores_key(head, parts_of(agglomerator)), arrays)

@@ -13,6 +13,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.kernels import adjacency, changes, seeded
 from napari_celis.core.recorded import RecordedHistory
 from napari_celis.core.scores import KeptScores
+from napari_celis.core.splits import DividedVolume
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume, role_warnings
 from napari_celis.evaluation.contingency import contingency_table
@@ -30,6 +31,7 @@ from napari_celis.pipeline.stages import Report, Say, silent, stage
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import PolicyName
+    from napari_celis.models.refit import Refit
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,7 @@ class Prepared:
     """Everything a run needs."""
 
     inputs: Inputs
+    """As they were read or made; some supervoxels of the agglomerator may be parts of these."""
     agglomerator: Agglomerator
     """Ready to step; close it at the end."""
     overlaps: Overlaps | None
@@ -55,6 +58,19 @@ class Prepared:
     policy: PolicyName
     threshold: float
     """Where to stop."""
+    learner: Refit | None
+    """Learns from answers, where a classifier orders merges; nobody is taught before `Agglomerator.learn`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What was decided at an earlier time."""
+
+    volume: DividedVolume
+    """The supervoxels that it is about: some of those that were read may have become two."""
+    history: RecordedHistory
+    kept: KeptScores | None = None
+    """Scores of another moment."""
 
 
 def prepare(
@@ -62,8 +78,7 @@ def prepare(
     report: Report = silent,
     *,
     say: Say | None = None,
-    past: Callable[[Inputs], RecordedHistory | None] | None = None,
-    kept: KeptScores | None = None,
+    past: Callable[[Inputs], Past | None] | None = None,
 ) -> Prepared:
     """Do everything from chosen volumes to a ready agglomerator.
 
@@ -77,8 +92,6 @@ def prepare(
         Called with a sentence if grey values had to be changed, or if volumes look exchanged.
     past : callable, optional
         Tells what was decided at an earlier time, or refuses what it was not decided about.
-    kept : KeptScores, optional
-        Scores of another moment.
 
     Returns
     -------
@@ -90,25 +103,27 @@ def prepare(
     atoms = inputs.atoms
     require_actions(atoms)
     require_room_for_scores(choice, atoms)
-    history = None if past is None else past(inputs)
+    begun = None if past is None else past(inputs)
+    volume = DividedVolume(atoms.supervoxels, atoms.actions) if begun is None else begun.volume
     scoring = stage("first scores", changes)
     report(scoring, 0.0)
-    overlaps = None if choice.truth is None else _overlaps(atoms.supervoxels, choice.truth)
+    overlaps = None if choice.truth is None else overlaps_of_truth(volume.supervoxels, choice.truth)
     agglomerator = agglomerator_of(
         choice.known_model,
-        atoms.supervoxels,
+        volume.supervoxels,
         inputs.affinities,
-        actions=atoms.actions,
+        actions=volume.actions,
         policy=choice.known_policy,
         merges=choice.decided.merges,
-        past=history,
-        kept=kept,
+        past=None if begun is None else begun.history,
+        kept=None if begun is None else begun.kept,
         is_lazy=choice.is_lazy,
         progress=lambda share: report(scoring, share),
     )
     for u_id, v_id in choice.decided.apart:
         agglomerator.keep_apart(u_id, v_id)
-    return Prepared(inputs, agglomerator, overlaps, choice.known_policy, choice.stop_at)
+    learner = choice.known_model.learner() if choice.known_policy == "learned" else None
+    return Prepared(inputs, agglomerator, overlaps, choice.known_policy, choice.stop_at, learner)
 
 
 def prepare_inputs(choice: Choice, report: Report = silent, *, say: Say | None = None) -> Inputs:
@@ -189,7 +204,16 @@ def _remark(warnings: list[str], say: Say | None) -> None:
             say(f"Remark: {warning}")
 
 
-def _overlaps(supervoxels: Supervoxels, truth: Volume) -> Overlaps:
+def overlaps_of_truth(supervoxels: Supervoxels, truth: Volume) -> Overlaps:
+    """Count the voxels that supervoxels share with true objects.
+
+    Parameters
+    ----------
+    supervoxels : Supervoxels
+        Those that are agglomerated.
+    truth : Volume
+        True labels, not read yet.
+    """
     table = contingency_table(supervoxels.dense, read_labels(_named("truth", truth)))
     return overlaps_of(table, supervoxels.n)
 

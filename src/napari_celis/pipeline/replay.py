@@ -10,8 +10,9 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import Event, Step
 from napari_celis.io.session.file import Session
-from napari_celis.io.session.records import SessionError
-from napari_celis.pipeline.recipe import Prepared, prepare
+from napari_celis.io.session.records import SessionError, SessionSplit
+from napari_celis.io.session.split_rows import require_same_supervoxel
+from napari_celis.pipeline.recipe import prepare
 from napari_celis.pipeline.session_data import (
     open_data,
     require_same_image,
@@ -19,6 +20,7 @@ from napari_celis.pipeline.session_data import (
     require_same_model,
 )
 from napari_celis.pipeline.sessions import TOLERANCE, is_equal
+from napari_celis.pipeline.splits import Divider
 from napari_celis.pipeline.stages import Report, Say, silent
 
 
@@ -44,6 +46,8 @@ class Replayed:
     error: float
     """Difference of the scores, as a share of the larger one or of 1."""
     differences: tuple[Difference, ...]
+    agglomerator: Agglomerator
+    """As it is now; close the last one."""
 
 
 def prepare_replay(
@@ -51,7 +55,7 @@ def prepare_replay(
     relocate: Mapping[str, str] | None = None,
     report: Report = silent,
     say: Say | None = None,
-) -> Prepared:
+) -> Divider:
     """Prepare the volumes of a session from scratch; nothing that was kept beside it is used.
 
     Parameters
@@ -82,18 +86,19 @@ def prepare_replay(
     except BaseException:
         prepared.agglomerator.close()
         raise
-    return prepared
+    return Divider(choice, prepared)
 
 
-def replay(session: Session, agglomerator: Agglomerator, tolerance: float = TOLERANCE) -> Iterator[Replayed]:
-    """Make one event after the other again.
+def replay(session: Session, divider: Divider, tolerance: float = TOLERANCE) -> Iterator[Replayed]:
+    """Make one event after the other again; answers are learned from where they were.
 
     Parameters
     ----------
     session : Session
         Only read.
-    agglomerator : Agglomerator
-        Of the same volumes, before the first decision.
+    divider : Divider
+        Of the same volumes, before the first decision. Where a supervoxel is split, an agglomerator of its
+        parts takes the place of the one before, which is closed.
     tolerance : float
         Largest difference that counts as equal, as a share of the larger number or of 1.
 
@@ -103,9 +108,15 @@ def replay(session: Session, agglomerator: Agglomerator, tolerance: float = TOLE
         If an event cannot be done; its number is told.
     """
     told: list[Event] = []
+    agglomerator = divider.agglomerator
     agglomerator.journal.listener = told.append
+    splits = {record.split.new_id: record for record in session.splits()}
+    learner = divider.prepared.learner
+    switches = {} if learner is None else {one.after: one.is_on for one in session.switches()}
     for number, record in enumerate(session.events(), start=1):
         event = record.event
+        if number - 1 in switches:
+            agglomerator.learn(learner if switches[number - 1] else None)
         found: list[Difference] = []
 
         def compare(what: str, recorded: float, again: float) -> None:
@@ -113,6 +124,9 @@ def replay(session: Session, agglomerator: Agglomerator, tolerance: float = TOLE
                 found.append(Difference(number, what, recorded, again))  # noqa: B023
 
         try:
+            if event.kind == "decide" and event.step.kind == "split":
+                agglomerator = _divide(divider, agglomerator, splits.get(event.step.v_id))
+                agglomerator.journal.listener = told.append
             if event.kind == "decide" and event.step.kind == "greedy":
                 _compare_choice(agglomerator, event.step, compare)
             again = _make(agglomerator, event)
@@ -130,8 +144,20 @@ def replay(session: Session, agglomerator: Agglomerator, tolerance: float = TOLE
         error_of_score = abs(again.score - event.step.score) / max(
             1.0, abs(again.score), abs(event.step.score)
         )
-        yield Replayed(number, told[-1], error_of_score, tuple(found))
+        yield Replayed(number, told[-1], error_of_score, tuple(found), agglomerator)
         told.clear()
+
+
+def _divide(divider: Divider, agglomerator: Agglomerator, record: SessionSplit | None) -> Agglomerator:
+    """Go on with the parts of a supervoxel that was split."""
+    if record is None:
+        raise ActionError("it splits a supervoxel, but does not say where")
+    require_same_supervoxel(agglomerator.supervoxels, record)
+    parts = divider.divide(agglomerator, record.split).agglomerator
+    # Steps tell the energy from the moment somebody has asked for it.
+    parts.energy_units()
+    agglomerator.close()
+    return parts
 
 
 def _make(agglomerator: Agglomerator, event: Event) -> Step:

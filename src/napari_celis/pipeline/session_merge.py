@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from napari_celis.core.errors import ActionError
-from napari_celis.core.journal import Event, Step
+from napari_celis.core.journal import ANSWER_KINDS, Event, Step
 from napari_celis.core.recorded import Recorder
 from napari_celis.io.session.records import SessionError, SessionEvent, SessionHead
 from napari_celis.pipeline.choice import Atoms
@@ -99,6 +99,11 @@ def plan_merge(
         Asked about every conflict.
     """
     ours, theirs = standing(first), standing(second)
+    if any(record.event.step.kind == "split" for record in (*ours, *theirs)):
+        raise SessionError(
+            "A session in which supervoxels were split cannot be joined with another: their decisions are "
+            "about different supervoxels. Undo the splits in a copy, join it, and make them again."
+        )
     n_common = 0
     while n_common < min(len(ours), len(theirs)) and is_same(ours[n_common], theirs[n_common]):
         n_common += 1
@@ -138,11 +143,13 @@ class _Joining:
         self.decisions, self.n_agreed, self.n_greedy_left_out = [], 0, 0
         self._recorder = Recorder(self.atoms.supervoxels, self.atoms.actions)
         self._origin: dict[frozenset[int], int] = {}
+        self._not_here: dict[frozenset[int], int] = {}
         for record in self.base:
             self._make(record)
         for place, record in enumerate(self.ours):
             if place not in self.dropped and self._make(record):
-                self._origin[_ends(record)] = place
+                is_not_here = record.event.step.kind == "not-here"
+                (self._not_here if is_not_here else self._origin)[_ends(record)] = place
         return all(self._add(place, record) for place, record in enumerate(self.theirs))
 
     def _add(self, place: int, record: SessionEvent) -> bool:
@@ -184,12 +191,17 @@ class _Joining:
                 return [] if place is None else [place], "merged here, kept apart there", False
             if own is not None and self.ours[own].event.step.kind == "cut":
                 return [own], "merged here, cut there", False
+            if step.kind == "manual" and ends in self._not_here:
+                return [self._not_here[ends]], "merged here, a membrane there", False
             return [], "", False
         if step.kind == "cut":
             if not recorder.is_taken(step.u_id, step.v_id):
                 return [], "", True
-            is_by_hand = own is not None and self.ours[own].event.step.kind == "manual"
-            return ([own], "cut here, merged by hand there", False) if is_by_hand else ([], "", False)  # type: ignore[list-item]
+            return self._against(
+                own, {"manual": "cut here, merged by hand there", "confirm": "cut here, confirmed there"}
+            )
+        if step.kind in ANSWER_KINDS:
+            return self._obstacle_of_answer(step, own)
         if recorder.is_kept_apart(step.u_id, step.v_id):
             return [], "", True
         path = recorder.merges_between(step.u_id, step.v_id)
@@ -201,6 +213,23 @@ class _Joining:
             key=lambda one: (self.ours[one].event.step.kind != "greedy", -self.ours[one].event.step.score)
         )
         return places[:1], "kept apart here, one segment there", False
+
+    def _obstacle_of_answer(self, step: Step, own: int | None) -> tuple[list[int], str, bool]:
+        """Find what `_obstacle` finds, for a confirm or a not-here."""
+        last = self._recorder.last_about(step.u_id, step.v_id)
+        said = ("manual", "confirm") if step.kind == "confirm" else ("not-here",)
+        if last is not None and last.kind in said:
+            return [], "", True
+        if step.kind == "confirm":
+            words = {"cut": "confirmed here, cut there", "keep-apart": "confirmed here, kept apart there"}
+        else:
+            words = {"manual": "a membrane here, merged by hand there"}
+        return self._against(own, words)
+
+    def _against(self, own: int | None, words: Mapping[str, str]) -> tuple[list[int], str, bool]:
+        """Find a conflict with the first one's decision about the same pair, by its kind."""
+        reason = "" if own is None else words.get(self.ours[own].event.step.kind, "")
+        return ([own] if own is not None and reason else []), reason, False
 
     def _ask(self, place: int, record: SessionEvent, other: SessionEvent | None, reason: str) -> Side | None:
         """Ask the rule, once for each conflict."""

@@ -10,15 +10,20 @@ from pathlib import Path
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.journal import Event
-from napari_celis.core.recorded import RecordedHistory, Recorder, recorded_history
+from napari_celis.core.recorded import Recorder
 from napari_celis.io.atomic import scratch_name
 from napari_celis.io.session.file import Session
 from napari_celis.io.session.json_lines import events_from_steps, read_json_lines
 from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.session.records import SessionEvent, SessionHead
 from napari_celis.pipeline.choice import Choice
-from napari_celis.pipeline.kept_preparation import keep_preparation, load_scores, with_preparation
-from napari_celis.pipeline.recipe import Inputs, Prepared, prepare
+from napari_celis.pipeline.kept_preparation import (
+    keep_preparation,
+    load_scores,
+    parts_of,
+    with_preparation,
+)
+from napari_celis.pipeline.recipe import Inputs, Past, Prepared, prepare
 from napari_celis.pipeline.session_data import (
     Sources,
     describe,
@@ -30,6 +35,7 @@ from napari_celis.pipeline.session_data import (
     require_same_start,
 )
 from napari_celis.pipeline.session_merge import as_decision, is_same, standing
+from napari_celis.pipeline.splits import history_of
 from napari_celis.pipeline.stages import Report, Say, silent
 
 TOLERANCE = 1e-6
@@ -142,18 +148,23 @@ def go_on_with(
     require_same_start(head, choice)
     events = list(session.events())
     if choice.decided.digest:
-        return _repeat(choice, head, standing(events), report, say)
+        prepared = _repeat(choice, head, standing(events), report, say)
+        _go_on_learning(session, prepared)
+        return prepared
 
-    def past(inputs: Inputs) -> RecordedHistory:
+    splits = session.splits()
+
+    def past(inputs: Inputs) -> Past:
         require_same_inputs(head, choice, inputs)
-        plain = (record.event for record in events)
-        atoms = inputs.atoms
-        return recorded_history(atoms.supervoxels, atoms.actions, plain, head.units_at_start)
+        plain = [record.event for record in events]
+        volume, history = history_of(inputs.atoms, plain, splits, head.units_at_start)
+        n_specs = 0 if choice.is_lazy else len(choice.known_model.specs)
+        return Past(volume, history, load_scores(head, kept, n_specs, parts_of(volume)))
 
     known = with_preparation(choice, head, kept, report)
-    scores = None if choice.is_lazy else load_scores(head, kept, len(choice.known_model.specs))
-    prepared = prepare(known, report, say=say, past=past, kept=scores)
+    prepared = prepare(known, report, say=say, past=past)
     _compare_energy(session, prepared, events, say)
+    _go_on_learning(session, prepared)
     return prepared
 
 
@@ -172,6 +183,12 @@ def _repeat(
         report("decisions", done / len(decisions))
         prepared.agglomerator.repeat(record.event.step)
     return prepared
+
+
+def _go_on_learning(session: Session, prepared: Prepared) -> None:
+    """Learn from the answers of a session, if that was on at its end."""
+    if session.is_learning and prepared.learner is not None:
+        prepared.agglomerator.learn(prepared.learner)
 
 
 def _compare_energy(
@@ -217,6 +234,9 @@ def join_into(
     """
     recorded = standing(first.events())
     n_same = 0
+    # Scores that were learned depend on when learning was on; the joined session computes all anew, without.
+    if first.switches():
+        recorded = []
     while n_same < min(len(recorded), len(decisions)) and is_same(recorded[n_same], decisions[n_same]):
         n_same += 1
     with scratch_name(path) as folder:

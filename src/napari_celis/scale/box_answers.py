@@ -35,9 +35,9 @@ class BoxAnswers:
     def standing(self, agglomerator: Agglomerator) -> Standing:
         """List what people say about the box as it is now, older answers included.
 
-        Greedy merges are no answers. A merge by hand counts while it joins its ends, a keep-apart while it
-        keeps them apart; a cut keeps apart all supervoxels that were one in the result, touch each other and
-        are not one any more.
+        Greedy merges are no answers, nor is `not here`, which forbids nothing. A merge by hand or a confirmed
+        one counts while it joins its ends, a keep-apart while it keeps them apart; a cut keeps apart all
+        supervoxels that were one in the result, touch each other and are not one any more.
 
         Parameters
         ----------
@@ -58,9 +58,9 @@ class BoxAnswers:
             pair = answer.u, answer.v
             if is_one if answer.kind == "merge" else pair in constraints:
                 found[pair] = answer.kind
-        steps = [step for step in agglomerator.history if step.kind != "greedy"]
+        steps = [step for step in agglomerator.history if step.kind not in ("greedy", "not-here")]
         for step, is_one in zip(steps, are_one([(one.u_id, one.v_id) for one in steps]), strict=True):
-            if is_one == (step.kind == "manual"):
+            if is_one == (step.kind in ("manual", "confirm")):
                 found[_pair(step.u_id, step.v_id)] = "merge" if is_one else "keep-apart"
         merges = self._opened.choice.decided.merges
         for pair, is_one in zip(merges, are_one(merges), strict=True):

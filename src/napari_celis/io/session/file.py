@@ -16,6 +16,15 @@ from napari_celis.io.atomic import clear_leftovers, sibling
 from napari_celis.io.durable import sync_file, sync_folder
 from napari_celis.io.locks import locked
 from napari_celis.io.session.database import bounded, connect, remove_side_files, require_database, translated
+from napari_celis.io.session.lesson_rows import (
+    LESSONS,
+    SWITCHES,
+    Switch,
+    lesson_rows,
+    read_lessons,
+    read_switches,
+    switch_rows,
+)
 from napari_celis.io.session.records import (
     Question,
     SegmentNote,
@@ -23,6 +32,7 @@ from napari_celis.io.session.records import (
     SessionEvent,
     SessionHead,
     SessionInUseError,
+    SessionSplit,
 )
 from napari_celis.io.session.rows import (
     Checker,
@@ -35,13 +45,18 @@ from napari_celis.io.session.rows import (
     to_sql,
 )
 from napari_celis.io.session.schema import VERSION, migrate, version_of
+from napari_celis.io.session.split_rows import split_from_rows, split_to_rows
 
 SUFFIX = ".celis"
 MAX_EVENTS = 50_000_000
 AT_ONCE = 10_000
 """Events that are read at a time."""
 _SOME_EVENTS = "SELECT * FROM events WHERE number > ? ORDER BY number LIMIT ?"
-_EVENTS = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_EVENTS = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SPLITS = "INSERT INTO splits VALUES (?, ?, ?)"
+_VOXELS = "INSERT INTO split_voxels VALUES (?, ?, ?)"
+_SOME_VOXELS = "SELECT runs FROM split_voxels WHERE new_id = ? ORDER BY part LIMIT 100"
+MAX_SPLITS = 1_000_000
 
 
 class Session:
@@ -184,8 +199,12 @@ class Session:
         while rows:
             with self._reading():
                 rows = self._connection.execute(_SOME_EVENTS, (after, AT_ONCE)).fetchall()
+                taught = read_lessons(self._connection, self._check, after, AT_ONCE)
             for number, row in enumerate(rows, start=after + 1):
-                yield event_from_row(self._check, number, row)
+                record = event_from_row(self._check, number, row)
+                if number in taught:
+                    record = replace(record, event=replace(record.event, lesson=taught[number]))
+                yield record
             after += len(rows)
 
     def segments(self) -> list[SegmentNote]:
@@ -200,12 +219,36 @@ class Session:
             rows = self._connection.execute("SELECT * FROM questions ORDER BY u_id, v_id").fetchall()
             return [question_from_row(self._check, row) for row in rows]
 
+    def splits(self) -> list[SessionSplit]:
+        """Read which supervoxels became two, in the order in which they did."""
+        with self._reading():
+            (n_splits,) = self._connection.execute("SELECT count(*) FROM splits").fetchone()
+            if n_splits > MAX_SPLITS:
+                raise self._check.fail("it has more splits than there can be")
+            rows = self._connection.execute("SELECT * FROM splits").fetchall()
+            found = [split_from_rows(self._check, row, self._voxels_of(row[0])) for row in rows]
+            return sorted(found, key=lambda one: one.split.new_id)
+
+    def _voxels_of(self, new_id: int) -> list[Any]:
+        return [runs for (runs,) in self._connection.execute(_SOME_VOXELS, (new_id,)).fetchall()]
+
+    def switches(self) -> list[Switch]:
+        """Read when learning from answers was switched on and off."""
+        with self._reading():
+            return read_switches(self._connection, self._check)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether answers are learned from at the end."""
+        switches = self.switches()
+        return bool(switches) and switches[-1].is_on
+
     def problems(self) -> list[str]:
         """Let SQLite look through the whole file, and read every record; one sentence for each problem."""
         with self._reading():
             rows = self._connection.execute("PRAGMA integrity_check(20)").fetchall()
         found = [str(text) for (text,) in rows if text != "ok"]
-        for read in (lambda: list(self.events()), self.segments, self.questions):
+        for read in (lambda: list(self.events()), self.segments, self.questions, self.switches, self.splits):
             try:
                 read()
             except SessionError as error:
@@ -214,20 +257,41 @@ class Session:
 
     # What can be written.
 
-    def append(self, records: Sequence[SessionEvent]) -> None:
+    def append(
+        self,
+        records: Sequence[SessionEvent],
+        switches: Sequence[Switch] = (),
+        splits: Sequence[SessionSplit] = (),
+    ) -> None:
         """Write events in one transaction; when this returns they are on the disk.
+
+        Parameters
+        ----------
+        records : sequence of SessionEvent
+            In order.
+        switches : sequence of Switch
+            When learning was switched meanwhile, counted in these events.
+        splits : sequence of SessionSplit
+            What those of them say that split a supervoxel.
 
         Raises
         ------
         SessionError
             If that fails; then none of them is in the file, and they can be written again.
         """
-        if not records:
+        if not records and not switches:
             return
         with self._mutex:
             rows = [event_to_row(number, record) for number, record in enumerate(records, self.n_events + 1)]
+            divided = [split_to_rows(split) for split in splits]
+            lessons, turned = lesson_rows(self.n_events + 1, records), switch_rows(self.n_events, switches)
             with self._writing():
+                for split, voxels in divided:
+                    self._connection.execute(_SPLITS, split)
+                    self._connection.executemany(_VOXELS, voxels)
                 self._connection.executemany(_EVENTS, rows)
+                self._connection.executemany(LESSONS, lessons)
+                self._connection.executemany(SWITCHES, turned)
             self.n_events += len(records)
 
     def note_segment(self, note: SegmentNote) -> None:

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.journal import Event
+from napari_celis.core.splits import SupervoxelSplit
 
 Role = Literal["image", "supervoxels", "affinities", "truth"]
 Answer = Literal["skipped", "unsure"]
@@ -98,3 +99,12 @@ class Question:
     note: str = ""
     time: float = 0.0
     who: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SessionSplit:
+    """A supervoxel that became two."""
+
+    split: SupervoxelSplit
+    checksum: str
+    """Of all voxels of the supervoxel before, see `napari_celis.io.session.split_rows`."""

@@ -165,7 +165,7 @@ def event_to_row(number: int, record: SessionEvent) -> tuple[Any, ...]:
     energy = event.energy if math.isfinite(event.energy) else None
     return (
         number, event.kind, step.kind, to_sql(step.u_id), to_sql(step.v_id), float(step.score), energy,
-        step.n_segments, record.time, record.who[:MAX_NAME], record.note[:MAX_TEXT],
+        step.n_segments, record.time, record.who[:MAX_NAME], record.note[:MAX_TEXT], int(step.follows),
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def event_from_row(check: Checker, expected: int, row: tuple[Any, ...]) -> Sessi
     row : tuple
         All columns.
     """
-    number, event, kind, u_id, v_id, score, energy, n_segments, time, who, note = row
+    number, event, kind, u_id, v_id, score, energy, n_segments, time, who, note, follows = row
     if number != expected:
         raise check.fail(f"event {expected:,} is missing")
     what = f"of event {expected:,}"
@@ -196,6 +196,7 @@ def event_from_row(check: Checker, expected: int, row: tuple[Any, ...]) -> Sessi
         energy=energy,
         joins_segments=False,
         n_segments=check.count(n_segments, f"the number of segments {what}", MAX_SEGMENTS),
+        follows=bool(check.count(follows, f"the group {what}", 1)),
     )
     return SessionEvent(
         Event(check.word(event, f"the sort {what}", get_args(EventKind)), step, energy),

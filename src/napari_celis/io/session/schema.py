@@ -37,7 +37,29 @@ def _make_version_1(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_make_version_1,)
+def _add_lessons(connection: sqlite3.Connection) -> None:
+    """Let answers teach: what was seen at each, and when learning was switched on or off."""
+    connection.execute(
+        "CREATE TABLE lessons (number INTEGER PRIMARY KEY, is_wrong INTEGER NOT NULL, "
+        "features BLOB NOT NULL, contact BLOB NOT NULL) STRICT"
+    )
+    connection.execute("CREATE TABLE learning (after INTEGER PRIMARY KEY, is_on INTEGER NOT NULL) STRICT")
+
+
+def _add_splits(connection: sqlite3.Connection) -> None:
+    """Let decisions be made together, and supervoxels be split."""
+    connection.execute("ALTER TABLE events ADD COLUMN follows INTEGER NOT NULL DEFAULT 0")
+    connection.execute(
+        "CREATE TABLE splits (new_id INTEGER PRIMARY KEY, supervoxel_id INTEGER NOT NULL, "
+        "checksum TEXT NOT NULL) STRICT"
+    )
+    connection.execute(
+        "CREATE TABLE split_voxels (new_id INTEGER NOT NULL, part INTEGER NOT NULL, runs BLOB NOT NULL, "
+        "PRIMARY KEY (new_id, part)) STRICT"
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (_make_version_1, _add_lessons, _add_splits)
 """Each leads from the version that is its place in the list to the next."""
 VERSION = len(MIGRATIONS)
 

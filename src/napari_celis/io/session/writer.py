@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from napari_celis.core.journal import Event
 from napari_celis.io.session.file import Session
-from napari_celis.io.session.records import MAX_NAME, SessionEvent
+from napari_celis.io.session.lesson_rows import Switch
+from napari_celis.io.session.records import MAX_NAME, SessionEvent, SessionSplit
 
 UNKNOWN = "unknown"
 
@@ -35,6 +36,8 @@ class SessionWriter:
         self.session, self.who, self.note = session, who or user_name(), ""
         self._clock = clock
         self._waiting: list[SessionEvent] = []
+        self._splits: list[SessionSplit] = []
+        self._switches: list[Switch] = []
 
     @property
     def n_waiting(self) -> int:
@@ -45,6 +48,14 @@ class SessionWriter:
         """Take an event."""
         self._waiting.append(SessionEvent(event, self._clock(), self.who, self.note))
 
+    def switch_learning(self, *, is_on: bool) -> None:
+        """Take that answers are learned from, or no longer, from here on."""
+        self._switches.append(Switch(len(self._waiting), is_on))
+
+    def add_split(self, split: SessionSplit) -> None:
+        """Take what an event that follows will say: where a supervoxel was split."""
+        self._splits.append(split)
+
     def flush(self) -> None:
         """Write everything that was taken; when this returns it is on the disk.
 
@@ -53,9 +64,9 @@ class SessionWriter:
         SessionError
             If that fails; the next call tries again.
         """
-        records = list(self._waiting)
-        self.session.append(records)
-        del self._waiting[: len(records)]
+        records, switches, splits = list(self._waiting), list(self._switches), list(self._splits)
+        self.session.append(records, switches, splits)
+        del self._waiting[: len(records)], self._switches[: len(switches)], self._splits[: len(splits)]
 
 
 def user_name() -> str:

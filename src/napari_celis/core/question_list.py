@@ -1,0 +1,111 @@
+"""All questions about an agglomeration as it is, with their probabilities and gains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from napari_celis.core.actions import ActionTable
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.calibration import Calibration, spread_out
+from napari_celis.core.decisions import ActionState, Candidates, list_candidates
+from napari_celis.core.journal import Step
+from napari_celis.core.questions import (
+    Questions,
+    made_questions,
+    open_questions,
+    standing_answers,
+    vi_change,
+)
+from napari_celis.core.supervoxels import Supervoxels
+
+LEARNED = Calibration()
+"""For policies whose scores are log-odds."""
+
+
+def candidates_of(agglomerator: Agglomerator) -> Candidates:
+    """Describe all actions of an agglomeration."""
+    return list_candidates(
+        agglomerator.supervoxels,
+        agglomerator.actions,
+        agglomerator.segment_ids(),
+        agglomerator.taken(),
+        agglomerator.available(),
+        agglomerator.contacts(),
+        agglomerator.constraints,
+    )
+
+
+def list_questions(
+    agglomerator: Agglomerator,
+    threshold: float,
+    calibration: Calibration | None = None,
+    candidates: Candidates | None = None,
+) -> Questions:
+    """List all questions of both kinds, in no particular order.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        As it is asked about; called in the thread that owns it.
+    threshold : float
+        Score at which greedy stops.
+    calibration : Calibration, optional
+        How scores become probabilities. By default scores that are log-odds are believed, and others are
+        spread around the threshold.
+    candidates : Candidates, optional
+        From `candidates_of`, where they are known already.
+    """
+    candidates = candidates_of(agglomerator) if candidates is None else candidates
+    answers = standing_answers(agglomerator.history)
+    scores, merges = agglomerator.scores(), agglomerator.judge_merges()
+    if calibration is None:
+        is_open = candidates.state == ActionState.OPEN
+        known = np.concatenate([scores[is_open], merges.score[np.isfinite(merges.score)]])
+        calibration = LEARNED if agglomerator.scores_are_odds else spread_out(known, threshold)
+    n_voxels = float(agglomerator.supervoxels.sizes[1:].sum())
+    open_bits = vi_change(candidates.smaller, candidates.larger, n_voxels)
+    made_bits = vi_change(merges.voxels[:, 0], merges.voxels[:, 1], n_voxels)
+    return Questions.join(
+        [
+            open_questions(
+                agglomerator.actions, candidates, scores, calibration.wrong_merge(scores, open_bits), answers
+            ),
+            made_questions(merges, calibration.wrong_merge(merges.score, made_bits), n_voxels, answers),
+        ]
+    )
+
+
+def open_questions_of(
+    supervoxels: Supervoxels,
+    actions: ActionTable,
+    candidates: Candidates,
+    scores: np.ndarray,
+    threshold: float,
+    steps: Sequence[Step],
+    *,
+    scores_are_odds: bool,
+) -> Questions:
+    """List the questions about open merges alone, which need no agglomerator.
+
+    Parameters
+    ----------
+    supervoxels, actions : Supervoxels, ActionTable
+        The volume.
+    candidates : Candidates
+        What has become of the actions.
+    scores : ndarray of float64, shape (A,)
+        What the policy says of each.
+    threshold : float
+        Score at which greedy stops.
+    steps : sequence of Step
+        The decisions that stand.
+    scores_are_odds : bool
+        Whether a score is the log-odds that a merge is wrong.
+    """
+    is_open = candidates.state == ActionState.OPEN
+    calibration = LEARNED if scores_are_odds else spread_out(scores[is_open], threshold)
+    bits = vi_change(candidates.smaller, candidates.larger, float(supervoxels.sizes[1:].sum()))
+    wrong = calibration.wrong_merge(scores, bits)
+    return open_questions(actions, candidates, scores, wrong, standing_answers(steps))
