@@ -22,9 +22,9 @@ def test_layers_are_made_with_the_engine_and_only_shown_when_something_is_select
     workspace = Workspace.of(viewer)
     highlight, agglomerator = Canvas.of(workspace).highlight, small_agglomerator()
     workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace))
-    qtbot.waitUntil(lambda: workspace.decisions.pair.geometry is not None and len(viewer.layers) == 4)
+    qtbot.waitUntil(lambda: workspace.decisions.pair.geometry is not None and len(viewer.layers) == 3)
     names = [layer.name for layer in viewer.layers]
-    assert names == ["supervoxels", "segmentation", "selection", "ΔE at centres"]
+    assert names == ["supervoxels", "segmentation", "selection"]
     assert not highlight.segments.visible
 
     workspace.selection.select(22, 23)

@@ -13,9 +13,10 @@ from qtpy.QtWidgets import QApplication
 from gui.conftest import SHAPE, block_labels, small_agglomerator
 from gui.patience import be_patient
 from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.canvas.contact_tiles import Look
 from napari_celis.gui.canvas.highlight import FIRST, FIRST_CLICKED, SECOND_CLICKED, SIDE_A, SIDE_B
 from napari_celis.gui.canvas.picking import CONFIRM, NO_ENGINE, OFF
-from napari_celis.gui.session.engine.commands import CutMerge
+from napari_celis.gui.session.engine.commands import CarryOutCut
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.workspace import Workspace
 
@@ -158,6 +159,8 @@ def test_two_clicks_show_the_pair_and_keys_decide(canvas, qtbot):
     assert canvas.highlight.segments.data.lut[DENSE[beside]] == SECOND_CLICKED
     qtbot.waitUntil(lambda: bool(decisions.pair.parts))
     assert sum(decisions.pair.parts.values()) == pytest.approx(decisions.pair.score)
+    assert decisions.pair.centres == ()
+    decisions.pair.show_centres(True)
     qtbot.waitUntil(lambda: len(decisions.pair.centres) == 1)
     assert "M merge" in canvas.mouse_mode.help_text
 
@@ -181,7 +184,9 @@ def test_two_clicks_show_the_pair_and_keys_decide(canvas, qtbot):
             press(canvas, KEY.Key_Z, CTRL)
         qtbot.waitUntil(lambda: engine.snapshot.steps == ())
 
-    click(canvas, beside)
+    # Undo selects the pair again, in the canvas where it was decided.
+    qtbot.waitUntil(lambda: len(workspace.selection.supervoxels) == 2)
+    assert not canvas.contact_view.is_shown
     with qtbot.waitSignal(engine.advanced):
         press(canvas, KEY.Key_K)
     assert engine.snapshot.constraints == (ids(DENSE[here], DENSE[beside]),)
@@ -226,7 +231,7 @@ def test_a_cut_is_shown_before_it_is_made(canvas, qtbot):
     press(canvas, KEY.Key_C)
     qtbot.waitUntil(lambda: decisions.plan is not None)
     press(canvas, KEY.Key_Return)
-    qtbot.waitUntil(lambda: isinstance(engine.snapshot.last_command, CutMerge))
+    qtbot.waitUntil(lambda: isinstance(engine.snapshot.last_command, CarryOutCut))
     assert workspace.run.segment_of(first) != workspace.run.segment_of(third)
     assert engine.snapshot.steps[-1].kind == "cut"
 
@@ -264,20 +269,88 @@ def test_the_queue_goes_from_one_uncertain_merge_to_the_next(canvas, qtbot):
     assert abs(workspace.viewer.dims.point[0] - contact[0]) <= 0.5
     press(canvas, KEY.Key_N)
     assert decisions.pair.action == queue[1]
+    # The queue goes on from where one looks, and shows the next question at once.
     press(canvas, KEY.Key_S)
-    assert decisions.pair.action == queue[0]
+    assert decisions.pair.action == queue[2]
     assert decisions.open_actions()[-1] == queue[1]
-
-    with qtbot.waitSignal(engine.advanced):
-        press(canvas, KEY.Key_A)
-    assert engine.snapshot.taken[queue[0]]
-    assert decisions.pair.action == decisions.open_actions()[0] != queue[0]
+    press(canvas, KEY.Key_A)
+    assert decisions.pair.action not in queue[:3]
     rejected = decisions.pair.action
-    with qtbot.waitSignal(engine.advanced):
-        press(canvas, KEY.Key_R)
+    press(canvas, KEY.Key_R)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 2)
+    assert engine.snapshot.taken[queue[2]]
     assert engine.snapshot.steps[-1].kind == "keep-apart"
     assert engine.snapshot.steps[-1].action_index == rejected
-    assert decisions.pair.action == decisions.open_actions()[0] != rejected
+
+    # Undo goes back to the question that is open again, and says so.
+    press(canvas, KEY.Key_U)
+    qtbot.waitUntil(lambda: "Taken back" in workspace.messages.current.text)
+    assert decisions.pair.action == rejected
+    press(canvas, KEY.Key_H)
+    qtbot.waitUntil(lambda: engine.snapshot.steps[-1].kind == "not-here")
+    assert engine.snapshot.steps[-1].action_index == rejected
+    assert decisions.pair.action != rejected
+
+
+def test_every_answer_is_about_the_question_that_was_shown(canvas, qtbot):
+    """Five answers as fast as a keyboard can: none is lost, none is about another pair."""
+    _workspace, decisions, engine = canvas.workspace, canvas.workspace.decisions, canvas.workspace.run.engine
+    qtbot.waitUntil(lambda: decisions.pair.geometry is not None)
+    press(canvas, KEY.Key_N)
+    shown, keys = [], [KEY.Key_A, KEY.Key_R, KEY.Key_A, KEY.Key_R, KEY.Key_A]
+    for key in keys:
+        shown.append((decisions.pair.action, "manual" if key == KEY.Key_A else "keep-apart"))
+        assert canvas.contact_view.is_shown
+        assert canvas.contact_view._action == decisions.pair.action
+        press(canvas, key)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == len(keys))
+    assert [(step.action_index, step.kind) for step in engine.snapshot.steps] == shown
+    assert len({action for action, _ in shown}) == len(keys)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_contact_view_shows_the_contact_in_the_middle(canvas, qtbot, scale):
+    workspace, decisions, view = canvas.workspace, canvas.workspace.decisions, canvas.contact_view
+    rescale(canvas, scale)
+    view._on_run()
+    qtbot.waitUntil(lambda: decisions.pair.geometry is not None)
+    native = vispy_canvas_of(canvas).native
+    press(canvas, KEY.Key_N)
+    assert view.is_shown
+    assert native.isHidden()
+    contact = decisions.pair.geometry.contact[decisions.pair.action]
+    tiles = view.pane.tiles
+    for section in tiles.evidence.sections:
+        assert abs(section.index - contact[section.axis]) <= 0.5
+        assert section.plain.shape == section.filled.shape
+    qtbot.waitUntil(lambda: tiles.evidence.body is not None)
+    # The canvas below is centred and zoomed too.
+    world = canvas.segmentation.layer.data_to_world(contact)
+    np.testing.assert_allclose(camera_of(workspace.viewer).center[1:], world[1:])
+    # Real keys and the wheel change what is seen.
+    press(canvas, KEY.Key_F)
+    assert (tiles.look, canvas.highlight.look) == (Look.FILL, Look.FILL)
+    QTest.keyPress(tiles, KEY.Key_B)
+    assert tiles.is_bare
+    QTest.keyRelease(tiles, KEY.Key_B)
+    assert not tiles.is_bare
+    before = tiles.evidence.sections[0].index
+    tiles.scrolled.emit(0, 1)
+    assert tiles.evidence.sections[0].index in (before + 1, SHAPE[0] - 1)
+    QTest.mousePress(tiles, Qt.MouseButton.LeftButton, pos=tiles.tile(3).center().toPoint())
+    move_pressed(tiles, tiles.tile(3).center().toPoint() + QPoint(9, 5))
+    old = tiles.evidence.body
+    QTest.mouseRelease(tiles, Qt.MouseButton.LeftButton, pos=tiles.tile(3).center().toPoint())
+    assert tiles.evidence.body is not old
+    # A note goes with the answer; the letters of it are no commands.
+    press(canvas, KEY.Key_T)
+    QTest.keyClicks(view.pane.note, "same axon")
+    assert decisions.note == "same axon"
+    press(canvas, KEY.Key_W)
+    assert not view.is_shown
+    assert not native.isHidden()
+    press(canvas, KEY.Key_Escape)
+    assert workspace.selection.supervoxels == ()
 
 
 def test_it_stays_out_of_the_way(canvas, qtbot):

@@ -114,12 +114,12 @@ def test_skipped_decisions_stay_at_the_end_of_the_queue(qtbot):
     decisions = workspace.decisions
     decisions.next_uncertain()
     skipped = decisions.pair.action
-    decisions.skip()
+    decisions.unsure()
     assert decisions.queue.order()[-1] == skipped
     engine.merge(FIRST + 1, FIRST + 2)
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
     decisions.next_uncertain()
-    decisions.skip()
+    decisions.unsure()
     both = list(decisions.queue.skipped)
     workspace.dispose()
 

@@ -26,9 +26,7 @@ def workspace(qtbot):
     Canvas.of(workspace)
     agglomerator = small_agglomerator()
     workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace))
-    qtbot.waitUntil(
-        lambda: workspace.decisions.pair.geometry is not None and "ΔE at centres" in viewer.layers
-    )
+    qtbot.waitUntil(lambda: workspace.decisions.pair.geometry is not None and "selection" in viewer.layers)
     yield workspace
     workspace.dispose()
 
@@ -38,9 +36,9 @@ def n_steps(workspace):
 
 
 def test_a_hint_goes_with_the_next_selection_and_a_refusal_with_the_next_success(qtbot, workspace):
-    for verb in (workspace.decisions.skip, workspace.decisions.reject):
+    for verb, text in ((workspace.decisions.unsure, "put aside"), (workspace.decisions.reject, "reject")):
         verb()
-        assert f"nothing to {verb.__name__}" in workspace.messages.current.text
+        assert f"nothing to {text}" in workspace.messages.current.text
     workspace.decisions.inspect(0)
     assert workspace.messages.current == Message()
 
@@ -85,6 +83,7 @@ def test_a_decision_leaves_the_preview_of_an_earlier_state(qtbot, workspace):
 
 def test_all_layers_may_go_while_a_decision_is_shown(qtbot, workspace):
     viewer = workspace.viewer
+    workspace.decisions.pair.show_centres(True)
     workspace.decisions.inspect(0)
     qtbot.waitUntil(lambda: bool(workspace.decisions.pair.centres))
     viewer.layers.select_all()

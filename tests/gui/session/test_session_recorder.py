@@ -156,6 +156,10 @@ def test_saving_under_another_name(tmp_path):
     assert len(decisions(tmp_path / "b.celis")) == 3
 
 
+def refuse(*_):
+    raise SessionError("full")
+
+
 def test_what_cannot_be_written_here_can_be_saved_elsewhere(tmp_path, monkeypatch):
     agglomerator = small_agglomerator()
     (tmp_path / "in the way").write_text("no folder")
@@ -170,7 +174,7 @@ def test_what_cannot_be_written_here_can_be_saved_elsewhere(tmp_path, monkeypatc
     assert len(decisions(tmp_path / "c.celis")) == 1
     # The same with a file that was begun, whose disk is full now.
     with monkeypatch.context() as patch:
-        patch.setattr(Session, "append", lambda own, records: (_ for _ in ()).throw(SessionError("full")))
+        patch.setattr(Session, "append", refuse)
         agglomerator.step(0.0)
         with pytest.raises(SessionError):
             recorder.flush()

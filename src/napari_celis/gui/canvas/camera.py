@@ -34,7 +34,7 @@ class Camera:
     Parameters
     ----------
     viewer : Viewer
-        Its section and camera change; its zoom does not.
+        Its section and camera change; its zoom where that is asked for.
     get_layer : callable
         Returns the layer whose voxels positions are in; None while there is none.
     """
@@ -42,10 +42,17 @@ class Camera:
     def __init__(self, viewer: Any, get_layer: Callable[[], Layer | None]) -> None:
         self._viewer, self._get_layer = viewer, get_layer
 
-    def fly_to(self, position: Sequence[float] | np.ndarray) -> None:
-        """Bring a position, z, y, x in voxels, into the view.
+    def fly_to(self, position: Sequence[float] | np.ndarray, half: float | None = None) -> None:
+        """Bring a position into the view.
 
-        It comes into the middle, or near it where half the view would be blank.
+        Parameters
+        ----------
+        position : sequence of float
+            z, y, x in voxels.
+        half : float, optional
+            How much to show on either side of it, in voxels of the finest axis; the position comes exactly
+            into the middle then. Without it the zoom stays, and the position comes near the middle where
+            half the view would be blank.
         """
         layer = self._get_layer()
         if layer is None:
@@ -57,17 +64,24 @@ class Camera:
             if axis >= n_more:
                 dims.set_point(axis, world[axis - n_more])
         shown = [axis - n_more for axis in dims.displayed if axis >= n_more]
-        if len(shown) == 2:
+        if half is not None and len(shown) >= 2:
+            camera.zoom = min(self._canvas_size()) / (2 * half * float(np.min(layer.scale[-3:])))
+            camera.center = (0.0, *world[shown]) if len(shown) == 2 else tuple(world[shown])
+        elif len(shown) == 2:
             middle = _inside(world[shown], layer.extent.world[:, shown], self._view_size(camera))
             camera.center = (0.0, *middle)
         else:
             camera.center = tuple(world[shown])
 
+    def _canvas_size(self) -> tuple[int, int]:
+        """Return height and width of the canvas in pixels."""
+        viewer = self._viewer
+        height, width = viewer.canvas.size if hasattr(viewer, "canvas") else viewer._canvas_size
+        return int(height), int(width)
+
     def _view_size(self, camera: Any) -> np.ndarray:
         """Return height and width of what the canvas shows, in units of the world."""
-        viewer = self._viewer
-        size = viewer.canvas.size if hasattr(viewer, "canvas") else viewer._canvas_size
-        view: np.ndarray = np.array(size) / camera.zoom
+        view: np.ndarray = np.array(self._canvas_size()) / camera.zoom
         return view
 
 

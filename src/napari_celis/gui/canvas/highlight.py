@@ -11,14 +11,17 @@ from napari.utils.colormaps.standardize_color import transform_color
 from qtpy.QtCore import QObject
 
 from napari_celis.core.explain import CentreChanges
+from napari_celis.gui.canvas.contact_tiles import Look
 from napari_celis.gui.canvas.meshes import SelectionMeshes
 from napari_celis.gui.canvas.segmentation_view import SegmentationView
+from napari_celis.gui.canvas.selection_colours import clicked_colour, selection_colours
 from napari_celis.gui.layers.adding import add_unfocused
 from napari_celis.gui.layers.live_labels import LiveLabels
 from napari_celis.gui.layers.volume_layers import redraw
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.session.engine.engine import Engine
-from napari_celis.gui.session.geometry import outline, repeat_along
+from napari_celis.gui.session.evidence.sides import sides_of
+from napari_celis.gui.session.geometry import open_outline, repeat_along
 from napari_celis.gui.session.workspace import Workspace
 
 FIRST, SECOND, FIRST_CLICKED, SECOND_CLICKED, SIDE_A, SIDE_B = range(1, 7)
@@ -31,10 +34,13 @@ COLOURS = {
     SIDE_A: OKABE_ITO["vermilion"],
     SIDE_B: OKABE_ITO["green"],
 }
+LINE_OPACITY, FILL_OPACITY = 0.8, 0.4
 RIM = "#505050"
 """Colour around centres."""
-OUTLINE = 2
-"""Width of outlines in voxels."""
+BARE = 3
+"""Outlines come no closer than this to where the two segments touch, in voxels."""
+SIDE_OF = np.array([0, 1, 2, 1, 2, 3, 4], dtype=np.uint8)
+"""Which body each value belongs to."""
 BRIGHT_SHARE = 0.9
 """Centres beyond this share have the brightest colour, so that one large change does not pale all others."""
 CENTRE_COLOURS = (OKABE_ITO["blue"], "#F7F7F7", OKABE_ITO["vermilion"])
@@ -42,7 +48,7 @@ CENTRE_COLOURS = (OKABE_ITO["blue"], "#F7F7F7", OKABE_ITO["vermilion"])
 
 
 class OutlinedLabels(LiveLabels):
-    """Labels that show outlines in sections and full bodies in 3-D.
+    """Labels that show outlines in sections and full bodies in 3-D; outlines leave the contact free.
 
     The outlines that napari draws itself raise a warning at every change to the 3-D view.
     """
@@ -51,7 +57,10 @@ class OutlinedLabels(LiveLabels):
 
     def __getitem__(self, key: Any) -> np.ndarray:
         values = super().__getitem__(key)
-        return outline(values, OUTLINE) if self.is_outlined and values.ndim == 2 else values
+        if not self.is_outlined or values.ndim != 2:
+            return values
+        sides = SIDE_OF[values]
+        return np.where(open_outline(sides, BARE) > 0, values, np.zeros((), dtype=values.dtype))
 
 
 class Highlight(QObject):
@@ -76,6 +85,9 @@ class Highlight(QObject):
         self.segments: Labels | None = None
         self.centres: Points | None = None
         self._is_lit = False
+        self.look = Look.OUTLINE
+        """How the two segments are drawn."""
+        self._blinked: list[Layer] = []
         self._made_for: Engine | None = None
         self._shown_centres: tuple[tuple[CentreChanges, ...], int] = ((), -1)
         self.meshes = SelectionMeshes(workspace, segmentation, self)
@@ -96,16 +108,39 @@ class Highlight(QObject):
             lut[plan.first_side], lut[plan.second_side] = SIDE_A, SIDE_B
             return lut
         selected = self._selection.supervoxels
-        for supervoxel, value in zip(selected, (FIRST, SECOND), strict=False):
-            lut[self._pair.members(supervoxel)] = value
+        if self._pair.is_merged_directly and self._run.engine is not None:
+            # A merge that was made: its two sides, although they are one segment.
+            tables, snapshot = self._run.engine.tables, self._run.engine.snapshot
+            lut[:] = sides_of(tables.actions, snapshot.segment_ids, snapshot.taken, self._pair.action)
+        else:
+            for supervoxel, value in zip(selected, (FIRST, SECOND), strict=False):
+                lut[self._pair.members(supervoxel)] = value
         for supervoxel, value in zip(selected, (FIRST_CLICKED, SECOND_CLICKED), strict=False):
             lut[supervoxel] = value
         return lut
+
+    def set_look(self, look: Look) -> None:
+        """Draw the two segments as outlines, as fills, or not at all."""
+        self.look = look
+        self._show()
+
+    def blink(self, is_bare: bool) -> None:
+        """Show the image alone, or everything again."""
+        if is_bare and not self._blinked:
+            ours = (self._segmentation.layer, self.segments, self.centres)
+            self._blinked = [layer for layer in ours if layer is not None and layer.visible]
+            for layer in self._blinked:
+                layer.visible = False
+        elif not is_bare:
+            hidden, self._blinked = self._blinked, []
+            for layer in hidden:
+                layer.visible = True
 
     def _show(self) -> None:
         """Bring all layers up to date."""
         if not self._is_at_work:
             return
+        self._segmentation.dim(len(self._selection.supervoxels) == 2 or self._decisions.plan is not None)
         self._show_segments()
         self._show_centres()
         self.meshes.show()
@@ -116,9 +151,12 @@ class Highlight(QObject):
             self._make_segments()
         if self.segments is None:
             return
-        data, is_outlined = self.segments.data, self._decisions.plan is None
+        data = self.segments.data
+        is_outlined = self._decisions.plan is None and self.look is Look.OUTLINE
         if data.is_outlined != is_outlined or not np.array_equal(data.lut, lut):
             data.lut, data.is_outlined = lut, is_outlined
+            # The image shows through what is filled.
+            self.segments.opacity = LINE_OPACITY if is_outlined else FILL_OPACITY
             redraw(self.segments, self._viewer.layers)
         self._show_one_body()
 
@@ -127,18 +165,20 @@ class Highlight(QObject):
         if self.segments is None:
             return
         is_doubled = bool(self.meshes.layers) and self._viewer.dims.ndisplay == 3
-        is_lit = bool(self.segments.data.lut.any()) and not is_doubled
+        is_unwanted = self.look is Look.NOTHING and self._decisions.plan is None
+        is_lit = bool(self.segments.data.lut.any()) and not is_doubled and not is_unwanted
         if is_lit != self._is_lit:
             self._is_lit = self.segments.visible = is_lit
 
     def _new_segments(self, dense: np.ndarray, lut: np.ndarray) -> Labels:
         # A `DirectLabelColormap` would compile for seconds when it is first used.
-        colours = transform_color(["transparent", *(COLOURS[value] for value in sorted(COLOURS))])
+        chosen = colours_of_values()
+        colours = transform_color(["transparent", *(chosen[value] for value in sorted(chosen))])
         return Labels(
             OutlinedLabels(dense, lut),
             name="selection",
             colormap=CyclicLabelColormap(colors=colours),
-            opacity=0.8,
+            opacity=LINE_OPACITY,
             blending="translucent_no_depth",
             metadata={"celis": {"kind": "labels", "is_live": True}},
             **self._segmentation.placement,
@@ -185,6 +225,7 @@ class Highlight(QObject):
             size=1.5,
             name="ΔE at centres",
             opacity=0.9,
+            metadata={"celis": {"is_live": True}},
             **self._segmentation.placement,
         )
 
@@ -204,8 +245,7 @@ class Highlight(QObject):
         self._made_for = self._run.engine
         self.meshes.clear()
         # Made before they are needed: it takes napari a second, for which no key and no run should wait.
-        for make in (self._make_segments, self._make_centres):
-            self._workspace.deferred.add(make)
+        self._workspace.deferred.add(self._make_segments)
 
     def _make_segments(self) -> None:
         supervoxels = self._run.supervoxels
@@ -247,6 +287,17 @@ class Highlight(QObject):
         self._viewer.dims.events.ndisplay.disconnect(self._on_view)
         self._viewer.dims.events.order.disconnect(self._on_view)
         self._viewer.layers.events.removed.disconnect(self._on_removed)
+
+
+def colours_of_values() -> dict[int, str]:
+    """Look up the colours of the layer that lights up, those of selected segments as the user prefers."""
+    first, second = selection_colours()
+    chosen = {FIRST: first, SECOND: second}
+    if first != COLOURS[FIRST]:
+        chosen[FIRST_CLICKED] = clicked_colour(first)
+    if second != COLOURS[SECOND]:
+        chosen[SECOND_CLICKED] = clicked_colour(second)
+    return {**COLOURS, **chosen}
 
 
 def _colours(changes: np.ndarray) -> np.ndarray:

@@ -11,13 +11,13 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.gui.canvas.segmentation_view import SegmentationView
+from napari_celis.gui.canvas.selection_colours import selection_colours
 from napari_celis.gui.layers.adding import add_unfocused
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.meshes import Mesh
 from napari_celis.io.surfaces import smooth_surface
 
-COLOURS = (OKABE_ITO["orange"], OKABE_ITO["sky"])
 CUT_COLOURS = (OKABE_ITO["vermilion"], OKABE_ITO["green"])
 IMAGE_BLENDING = ("translucent", "translucent_no_depth")
 """How an image hides what lies behind it in 3-D, and how it does not."""
@@ -109,7 +109,7 @@ class SelectionMeshes(QObject):
         """Show surfaces that were made, unless others are wanted by now."""
         if wanted != self._wanted:
             return
-        colours = CUT_COLOURS if self._decisions.plan is not None else COLOURS
+        colours = CUT_COLOURS if self._decisions.plan is not None else selection_colours()
         for index, (mesh, colour) in enumerate(zip(meshes, colours, strict=False)):
             layer = self._layer(index)
             # In place: a layer that comes or goes takes napari half a second.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QObject
+from qtpy.QtWidgets import QDockWidget
 
 from napari_celis.gui.canvas.highlight import Highlight
-from napari_celis.gui.canvas.keys import DECISION_KEYS, CanvasKeys
+from napari_celis.gui.canvas.keys import CanvasKeys
 from napari_celis.gui.canvas.mouse_mode import MouseMode
 from napari_celis.gui.canvas.segmentation_view import SegmentationView
+from napari_celis.gui.session.decision_controller import DecisionController
 from napari_celis.gui.session.geometry import supervoxel_along, supervoxel_at
 from napari_celis.gui.session.workspace import Workspace
 
@@ -21,6 +23,19 @@ POINT = "point"
 CLICK_PIXELS = 4
 """A press that moves further than this is a drag and moves the camera."""
 
+DECISIONS: dict[str, Callable[[DecisionController], None]] = {
+    "yes": DecisionController.accept,
+    "no": DecisionController.reject,
+    "not_here": DecisionController.not_here,
+    "unsure": DecisionController.unsure,
+    "next": DecisionController.next_uncertain,
+    "undo": DecisionController.undo,
+    "redo": DecisionController.redo,
+    "merge": DecisionController.merge,
+    "keep_apart": DecisionController.keep_apart,
+    "cut": DecisionController.plan_cut,
+}
+"""What the keys of these commands do while clicks select segments."""
 NO_ENGINE = "After Prepare or Run on the tab Agglomerate, a click selects a segment."
 OFF = "Clicks belong to napari. “Point and click” on the tab Decisions lets them select segments."
 CONFIRM = "Two colours show the two sides. Enter cuts · Esc cancels"
@@ -56,8 +71,14 @@ class CanvasPicker(QObject):
         self._workspace, self._viewer = workspace, workspace.viewer
         self._selection, self._decisions = workspace.selection, workspace.decisions
         self._segmentation, self._highlight, self._mode = segmentation, highlight, mouse_mode
-        for key, decide in DECISION_KEYS.items():
-            keys.bind(key, partial(decide, self._decisions), self._takes_keys)
+        self._key_choice = keys.choice
+        for name, decide in DECISIONS.items():
+            keys.bind_command(name, partial(decide, self._decisions), self.takes_keys)
+        for key in ("Return", "Enter"):
+            keys.bind(
+                key, self._decisions.confirm, lambda: self.takes_keys() and self._decisions.plan is not None
+            )
+        keys.bind("Esc", self._decisions.clear, self.takes_keys)
         self._viewer.mouse_drag_callbacks.append(self._on_mouse)
         self._viewer.layers.selection.events.active.connect(self._on_active)
         workspace.closing.connect(self._let_go)
@@ -69,7 +90,8 @@ class CanvasPicker(QObject):
     @property
     def is_on(self) -> bool:
         """Whether clicks select segments."""
-        return self._mode.current == POINT and self._workspace.run.engine is not None
+        has_run = self._workspace.run.engine is not None
+        return self._mode.current == POINT and has_run and not self._is_panel_closed()
 
     def switch(self, is_on: bool) -> None:
         """Let clicks select segments, or leave them to napari."""
@@ -157,16 +179,23 @@ class CanvasPicker(QObject):
         return self._selection_text()
 
     def _selection_text(self) -> str:
-        n_selected = len(self._selection.supervoxels)
+        n_selected, pair = len(self._selection.supervoxels), self._decisions.pair
         if n_selected == 0:
-            return "Click a segment to select it · N next uncertain merge"
-        if n_selected == 1:
-            return "Click a second segment to see the score of joining them · C take this one out · Esc clear"
-        if self._decisions.pair.is_one_segment:
-            return "Both are in one segment: C cuts between them · click another · Esc clear"
-        if self._decisions.pair.action < 0:
-            return "They do not touch: click another segment · K keep apart · Esc clear"
-        return "M merge · K keep apart · A accept, R reject, S skip and go on · click another · Esc clear"
+            text = "Click a segment to select it · {next} next question · ? all keys"
+        elif n_selected == 1:
+            text = "Click a second segment to see their score · {cut} take this one out · Esc clear"
+        elif pair.is_merged_directly:
+            text = "{yes} still right · {no} cut this merge · {unsure} unsure · Esc clear · ? all keys"
+        elif pair.is_one_segment:
+            text = "Both are in one segment: {cut} cuts between them · click another · Esc clear"
+        elif pair.action < 0:
+            text = "They do not touch: click another segment · {keep_apart} keep apart · Esc clear"
+        else:
+            text = (
+                "{yes} yes, {no} no, {not_here} not here, {unsure} unsure, and go on · "
+                "{merge} merge, {keep_apart} keep apart, and stay · Esc clear · ? all keys"
+            )
+        return text.format(**self._key_choice.keys)
 
     def _show_help(self, *_: Any) -> None:
         """Keep the help line right, unless another mode uses it."""
@@ -175,8 +204,14 @@ class CanvasPicker(QObject):
 
     # What happens elsewhere.
 
-    def _takes_keys(self) -> bool:
+    def takes_keys(self) -> bool:
+        """Tell whether keys decide now; where they do not, they are napari's."""
         return self.is_on and not self._busy_tool()
+
+    def _is_panel_closed(self) -> bool:
+        """Tell whether the user closed the dock of the panel: then clicks and keys are napari's again."""
+        dock = getattr(self._workspace.panel, "parentWidget", lambda: None)()
+        return isinstance(dock, QDockWidget) and not dock.toggleViewAction().isChecked()
 
     def _busy_tool(self) -> str:
         """Name the tool of the active layer that wants clicks for itself."""

@@ -12,6 +12,8 @@ from napari_celis.gui.layers.live_labels import LiveLabels
 from napari_celis.gui.layers.volume_layers import placement_of, redraw, segmentation_layer
 from napari_celis.gui.session.workspace import Workspace
 
+DIM = 0.06
+"""Opacity while two segments are looked at: their colours are not to be mixed with others."""
 REMOVED = "The segmentation layer was removed; the run goes on. “Show segmentation” adds it again."
 
 
@@ -33,6 +35,7 @@ class SegmentationView(QObject):
         self.layer: Labels | None = None
         """None while there is no run, or the user removed it."""
         self._placement: dict[str, Any] = {}
+        self._bright: float | None = None
         workspace.run.changed.connect(self.show)
         workspace.preview.recoloured.connect(self._recolour)
         self._viewer.layers.events.removed.connect(self._on_removed)
@@ -60,7 +63,7 @@ class SegmentationView(QObject):
         engine, data, old = self._workspace.run.engine, self._workspace.data, self.layer
         if engine is None:
             return
-        self.layer = None
+        self.layer, self._bright = None, None
         if data.supervoxels_layer is not None or data.image_layer is not None:
             self._placement = self.placement
         if old is not None and old in self._viewer.layers:
@@ -71,6 +74,18 @@ class SegmentationView(QObject):
         if data.supervoxels_layer is not None:
             data.supervoxels_layer.visible = False
         self.changed.emit()
+
+    def dim(self, is_dim: bool) -> None:
+        """Let the two segments stand out that are looked at, or show all of them as before."""
+        if self.layer is None:
+            self._bright = None
+        elif is_dim and self._bright is None:
+            self._bright, self.layer.opacity = self.layer.opacity, DIM
+        elif not is_dim and self._bright is not None:
+            # Unless the user has moved the slider meanwhile.
+            if self.layer.opacity == DIM:
+                self.layer.opacity = self._bright
+            self._bright = None
 
     def _recolour(self, segment_ids: np.ndarray) -> None:
         if self.layer is None:

@@ -13,6 +13,7 @@ from napari_celis.gui.plugin.session_bar import SessionBar
 from napari_celis.gui.qt.progress import ProgressLine
 from napari_celis.gui.qt.widgets import StatusLine, scrolled, wrapped
 from napari_celis.gui.session.messages import Message
+from napari_celis.gui.session.preferences import apply_threads
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
 from napari_celis.gui.tabs.blockwise.blockwise_tab import BlockwiseTab
@@ -57,6 +58,7 @@ class CelisPanel(QWidget):
             self._leave_dock()
             return
         super().__init__(parent)
+        apply_threads()
         self.workspace = workspace
         self.canvas = Canvas.of(workspace)
         workspace.keep_panel(self)

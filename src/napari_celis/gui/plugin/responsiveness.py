@@ -17,9 +17,11 @@ from napari_celis.bench.agglomeration import BenchData, Figures, random_networks
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import CelisError
 from napari_celis.core.presets import preset_specs
+from napari_celis.core.question_list import list_questions
+from napari_celis.core.questions import question_order
 from napari_celis.core.volume import Volume
 from napari_celis.gui.plugin.display import has_display, require_qt, virtual_display
-from napari_celis.gui.session.decision_queue import QueueState, describe, order_of
+from napari_celis.gui.session.decision_queue import describe
 from napari_celis.gui.session.engine.snapshot import take_snapshot
 from napari_celis.gui.session.engine.tables import RunTables
 
@@ -50,10 +52,23 @@ def measure_window(data: BenchData) -> Figures:
         per second. `viewer_growth_mb`: memory that the process takes on from the first merge to the last.
         `first_merge_seconds`: from a click on Run, affinities given. `window_merges`: merges made.
     """
+    return in_process(_measure, data)
+
+
+def in_process(measure: Callable[[BenchData], Figures], data: BenchData) -> Figures:
+    """Measure in a process of its own.
+
+    Parameters
+    ----------
+    measure : callable
+        Opens the window.
+    data : BenchData
+        What it is opened on.
+    """
     require_qt()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         try:
-            return executor.submit(_measure, data).result()
+            return executor.submit(measure, data).result()
         except BrokenProcessPool as error:
             raise CelisError(
                 "The window that was to be measured ended by itself; it probably could not be drawn. "
@@ -64,14 +79,14 @@ def measure_window(data: BenchData) -> Figures:
 def _measure(data: BenchData) -> Figures:
     """Open a window where there is a screen, else on one in memory."""
     with nullcontext() if has_display() else virtual_display(*WINDOW):
-        panel = _open(data)
+        panel = open_window(data)
         try:
             return _Watch(panel).measure()
         finally:
             panel.workspace.viewer.close()
 
 
-def _open(data: BenchData) -> CelisPanel:
+def open_window(data: BenchData) -> CelisPanel:
     """Open a window on the labels, with an image, affinities and networks made up for them."""
     from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer
 
@@ -189,7 +204,7 @@ class _Watch:
 
 
 def measure_snapshots(agglomerator: Agglomerator) -> Figures:
-    """Time what the panel asks an agglomeration for: a snapshot, and the queue of uncertain decisions."""
+    """Time what the panel asks an agglomeration for: a snapshot, and the queue of questions."""
     snapshots, queues, tables = [], [], RunTables.of(agglomerator)
     for _ in range(7):
         begin = time.perf_counter()
@@ -198,6 +213,7 @@ def measure_snapshots(agglomerator: Agglomerator) -> Figures:
         )
         snapshots.append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        order_of(tables, describe(tables, snapshot), QueueState(snapshot, 0.0, ()))
+        questions = list_questions(agglomerator, 0.0, candidates=describe(tables, snapshot))
+        question_order(questions, tables.actions.centroid[questions.action])
         queues.append(time.perf_counter() - begin)
     return {"snapshot_ms": 1e3 * median(snapshots), "queue_ms": 1e3 * median(queues)}

@@ -7,7 +7,7 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
 from napari_celis.gui.session.session_files import MissingData, SessionFiles
-from napari_celis.gui.session.session_store import sessions_folder
+from napari_celis.gui.session.session_store import new_sessions_folder
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.session.file import SUFFIX
 
@@ -72,7 +72,7 @@ class SessionBar(QWidget):
             self.files.new(Path(name))
 
     def _on_open(self) -> None:
-        start = str(sessions_folder()) if sessions_folder().is_dir() else ""
+        start = str(new_sessions_folder()) if new_sessions_folder().is_dir() else ""
         name, _ = QFileDialog.getOpenFileName(self, "Open session", start, FILTER)
         if name:
             self.files.open(Path(name))

@@ -62,10 +62,24 @@ def button(text: str, on_click: Callable[[], object], tip: str, key: str = "") -
     key : str
         The key that does the same.
     """
-    made = QPushButton(f"{text}  [{key}]" if key else text)
-    made.setToolTip(f"{tip}  Key: {key}" if key else tip)
+    made = QPushButton()
+    name_button(made, text, tip, key)
     made.clicked.connect(lambda: on_click())
     return made
+
+
+def name_button(named: QPushButton, text: str, tip: str, key: str = "") -> None:
+    """Write what a button does, and its key.
+
+    Parameters
+    ----------
+    named : QPushButton
+        Which one.
+    text, tip, key : str
+        As for `button`.
+    """
+    named.setText(f"{text}  [{key}]" if key else text)
+    named.setToolTip(f"{tip}  Key: {key}" if key else tip)
 
 
 def row(*widgets: QWidget, stretch: Iterable[int] = ()) -> QHBoxLayout:

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from qtpy.QtCore import QObject, Signal
+from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.cuts import CutPlan, plan_cut_between, plan_cut_of_merge, plan_taking_out
 from napari_celis.core.decisions import Candidates
+from napari_celis.core.journal import Step, StepKind
 from napari_celis.gui.session.decision_queue import DecisionQueue
 from napari_celis.gui.session.engine.commands import Command
+from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.events import CommandFailed
 from napari_celis.gui.session.engine.snapshot import Snapshot
-from napari_celis.gui.session.inspected_pair import InspectedPair
+from napari_celis.gui.session.inspected_pair import REFRESH_MS, InspectedPair
 from napari_celis.gui.session.messages import MessageLine
 from napari_celis.gui.session.preview import Preview
+from napari_celis.gui.session.question_walk import KnownOrder, QuestionWalk, Reply, SentAnswer
 from napari_celis.gui.session.run import Run
 from napari_celis.gui.session.selection import Selection
 
 NOTHING_OPEN = "No merge is open any more: all are merged or kept apart."
+NOTHING_LISTED = "No question passes the filters above the table. Take one away to go on."
+NOT_HERE_IS_FOR_OPEN = (
+    "“Not here” is about two segments that are still apart. These are merged: answer no to cut them."
+)
+STEP_NAMES: dict[StepKind, str] = {
+    "greedy": "the merge by the run of",
+    "manual": "your merge of",
+    "keep-apart": "your “no” to",
+    "cut": "your cut between",
+    "confirm": "your “still right” for",
+    "not-here": "your “not here” for",
+}
+HOLD_SECONDS = 0.3
+"""Answers do not count so soon after a question came back by itself: they were meant for the one before."""
+
+Send = Callable[[Engine, int, int, str], Command]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +69,10 @@ class DecisionController(QObject):
 
     changed = Signal()
     """The inspected pair, what is known about it, or the planned cut is another one."""
+    ordered = Signal()
+    """The queue as of the newest snapshot is known."""
+    asked = Signal(int)
+    """The action that is about to be inspected; comes before anything else."""
     visited = Signal(object)
     """A position in voxels, float64 (3,), that the camera should go to."""
 
@@ -66,6 +90,18 @@ class DecisionController(QObject):
         """A cut that waits for confirmation."""
         self.queue: DecisionQueue | None = None
         """The order of the open decisions; None without an engine."""
+        self.walk: QuestionWalk | None = None
+        """The way through it."""
+        self.note = ""
+        """What the user says about the question that is shown; kept with the next answer."""
+        self._unsure = -1
+        self._is_asking = False
+        self._held_until = 0.0
+        self._ordered: KnownOrder | None = None
+        self._order_timer = QTimer(self)
+        self._order_timer.setSingleShot(True)
+        self._order_timer.setInterval(REFRESH_MS)
+        self._order_timer.timeout.connect(self.order_soon)
         self._hint_text = ""
         self._follow_up: FollowUp | None = None
         # Before the pair is made: what is out of date goes before the pair says that it has changed.
@@ -84,30 +120,42 @@ class DecisionController(QObject):
         return None if self.queue is None else self.queue.candidates()
 
     def open_actions(self) -> np.ndarray:
-        """List the open actions, the most uncertain first."""
+        """List the open actions, in the order of the queue."""
         return np.empty(0, dtype=np.int64) if self.queue is None else self.queue.order()
 
     def inspect(self, action: int) -> None:
-        """Look at one action: select its ends and go to its contact."""
-        position = self.pair.position_of(action)
-        if position is not None:
-            self._on_selection()
-            self.pair.inspect(action)
-            self.visited.emit(position)
+        """Look at one action that the user chose; the queue goes on from there."""
+        if self.walk is not None:
+            self.walk.start_at(action, self.open_actions())
+        self._is_asking = True
+        self._show(action)
+
+    def upcoming(self, n: int) -> list[int]:
+        """List the questions that come after the one that is shown."""
+        snapshot, shown = self._run.snapshot, self.pair.action
+        if self.walk is None or self.queue is None or snapshot is None:
+            return []
+        order = self._ordered.of(snapshot) if self._ordered is not None else self.queue.order()
+        return [one for one in self.walk.upcoming(order, snapshot, n + 1) if one != shown][:n]
+
+    def order_soon(self) -> None:
+        """Let the engine's thread put the questions in order; `ordered` tells when it has."""
+        if self.queue is not None:
+            self.queue.compute_ahead(self._on_ordered)
+
+    def _on_ordered(self) -> None:
+        snapshot = self._run.snapshot
+        if self.queue is not None and self._run.engine is not None and snapshot is not None:
+            self._ordered = KnownOrder.at(self.queue.order(), self._run.engine.tables.actions, snapshot)
+            self.ordered.emit()
 
     def next_uncertain(self) -> None:
-        """Look at the open decision that comes next in the queue; after the last, at the first again."""
-        if self._run.engine is None:
+        """Pass the question over that is shown, and look at the next; after the last, at the first again."""
+        if self.walk is None:
             self._hint("There is nothing to decide yet. Prepare the data first.")
             return
-        actions = self.open_actions()
-        if not len(actions):
-            self._hint(NOTHING_OPEN)
-            return
-        at = np.flatnonzero(actions == self.pair.action)
-        following = int(at[0]) + 1 if len(at) else 0
-        self._preview.leave()
-        self.inspect(int(actions[following % len(actions)]))
+        self.walk.pass_over(self.pair.action)
+        self._go_on()
 
     def clear(self) -> None:
         """Drop the planned cut; without one, drop the selection. The message goes too."""
@@ -123,72 +171,151 @@ class DecisionController(QObject):
         self.plan = None
         self.clear()
 
-    # Merge, keep apart, skip.
+    def _show(self, action: int) -> None:
+        """Select the ends of an action and go to its contact."""
+        position = self.pair.position_of(action)
+        if position is not None:
+            self._on_selection()
+            # First of all: the picture is ready, and nothing that follows may hold it up.
+            if self._is_asking:
+                self.asked.emit(action)
+            self.pair.inspect(action)
+            self.visited.emit(position)
+
+    def _go_on(self) -> None:
+        """Look at the next question, without waiting for what the last answer does."""
+        self._preview.leave()
+        shown, found = self.pair.action, self.upcoming(1)
+        if not found and self.walk is not None and self.walk.begin_again():
+            found = self.upcoming(1) or [one for one in self.open_actions().tolist() if one == shown]
+        if found:
+            self._is_asking = True
+            self._show(found[0])
+        else:
+            is_filtered = self.walk is not None and self.walk.is_wanted is not None
+            self._hint(NOTHING_LISTED if is_filtered and len(self.open_actions()) else NOTHING_OPEN)
+
+    # Merge, keep apart.
 
     def merge(self) -> None:
         """Join the two selected segments by their best action."""
-        self._decide("merge", self._merge, self._grow)
+        self._decide("merge", Engine.merge, self._grow)
 
     def keep_apart(self) -> None:
         """Forbid that the two selected segments become one."""
-        self._decide("keep apart", self._keep_apart, None)
+        self._decide("keep apart", Engine.keep_apart, None)
 
-    def accept(self) -> None:
-        """Merge, and go on to the next uncertain decision."""
-        self._decide("accept", self._merge, self.next_uncertain)
-
-    def reject(self) -> None:
-        """Keep apart, and go on to the next uncertain decision."""
-        self._decide("reject", self._keep_apart, self.next_uncertain)
-
-    def skip(self) -> None:
-        """Put the decision at the end of the queue and go on."""
-        if self._ids("skip") is None or self.queue is None:
-            return
-        if self.pair.action >= 0:
-            self.queue.skip(self.pair.action)
-            self._run.put_aside(self.pair.action)
-            self.pair.action = -1
-        self.next_uncertain()
-
-    def _decide(
-        self, verb: str, send: Callable[[int, int], Command | None], then: Callable[[], None] | None
-    ) -> None:
+    def _decide(self, verb: str, send: Send, then: Callable[[], None] | None) -> None:
         """Send a command about the selected pair, and remember what follows when it is done."""
-        ids = self._ids(verb)
-        command = None if ids is None else send(*ids)
-        if command is not None and then is not None:
+        ids, engine = self._ids(verb), self._run.engine
+        if ids is None or engine is None:
+            return
+        command = send(engine, *ids, self._take_note())
+        self._unsure, self._is_asking = -1, False
+        if then is not None:
             self._follow_up = FollowUp(command, then)
 
-    def _merge(self, u_id: int, v_id: int) -> Command | None:
-        return None if self._run.engine is None else self._run.engine.merge(u_id, v_id)
+    # Answers: each is about the question that is shown, and the next one is shown at once.
 
-    def _keep_apart(self, u_id: int, v_id: int) -> Command | None:
-        return None if self._run.engine is None else self._run.engine.keep_apart(u_id, v_id)
+    def accept(self) -> None:
+        """Answer that both are one neuron: merge them, or confirm the merge; go on."""
+        is_made = self.pair.is_merged_directly
+        self._answer("accept", Engine.confirm if is_made else Engine.merge, "other" if is_made else "merge")
+
+    def reject(self) -> None:
+        """Answer that they are not: keep them apart, or cut the merge; go on."""
+        is_made = self.pair.is_merged_directly
+        self._answer("reject", Engine.cut if is_made else Engine.keep_apart, "other" if is_made else "apart")
+
+    def not_here(self) -> None:
+        """Answer that there is a membrane at this contact, whatever holds elsewhere; go on."""
+        if self.pair.is_one_segment:
+            self._hint(NOT_HERE_IS_FOR_OPEN)
+        else:
+            self._answer("answer “not here”", Engine.not_here, "other")
+
+    def unsure(self) -> None:
+        """Keep that the user cannot tell; the question comes last from now on."""
+        if self._ids("put aside") is None or self.queue is None or self.pair.action < 0:
+            return
+        self.queue.skip(self.pair.action)
+        self._run.put_aside(self.pair.action, self._take_note())
+        self._unsure = self.pair.action
+        self.next_uncertain()
+
+    def _answer(self, verb: str, send: Send, reply: Reply) -> None:
+        """Send the answer to the question that is shown, and show the next one."""
+        if time.monotonic() < self._held_until:
+            # Pressed for the picture that was there until a moment ago.
+            return
+        ids, engine, action = self._ids(verb), self._run.engine, self.pair.action
+        if ids is None or engine is None:
+            return
+        command = send(engine, *ids, self._take_note())
+        self._unsure = -1
+        if action < 0 or self.walk is None:
+            self._follow_up = FollowUp(command, self.next_uncertain)
+            return
+        self.walk.send(SentAnswer(command, reply, action))
+        self._go_on()
+
+    def _take_note(self) -> str:
+        note, self.note = self.note.strip(), ""
+        return note
 
     def _ids(self, verb: str) -> tuple[int, int] | None:
         """Return the ids of the supervoxels to decide about, or say what to select."""
         self._preview.leave()
         ids = self.pair.ids()
         if ids is None:
-            self._hint(
-                f"There is nothing to {verb}: click two segments, or press N for the next uncertain merge."
-            )
+            self._hint(f"There is nothing to {verb}: click two segments, or press N for the next question.")
         return ids
 
     # Back and forth.
 
     def undo(self) -> None:
-        """Take the last decision back."""
-        if self._run.engine is not None:
-            self._preview.leave()
-            self._run.engine.undo()
+        """Take the last decision back, and go back to its question."""
+        engine = self._run.engine
+        if engine is None:
+            return
+        self._preview.leave()
+        if self._unsure >= 0:
+            self._take_up(self._unsure)
+            return
+        engine.undo()
+        engine.ask(lambda a: a.journal.undone[-1].step if a.journal.undone else None, self._on_taken_back)
 
     def redo(self) -> None:
         """Do again what was taken back last: one decision, or all that a jump back took."""
         if self._run.engine is not None:
             self._preview.leave()
+            self._unsure = -1
             self._run.engine.redo()
+
+    def _take_up(self, action: int) -> None:
+        """Take back that the user was unsure."""
+        self._unsure = -1
+        if self.queue is not None:
+            self.queue.skipped = [other for other in self.queue.skipped if other != action]
+        self._run.take_up(action)
+        self._return_to(action, "Taken back: you are not unsure any more. This is the question again.")
+
+    def _on_taken_back(self, step: Step | None) -> None:
+        """Go back to the question of a decision by hand, and say what was taken back."""
+        if step is None:
+            return
+        what = f"Taken back: {STEP_NAMES[step.kind]} {step.u_id} and {step.v_id}."
+        if step.kind == "greedy" or step.action_index < 0:
+            self._messages.say(what, "")
+        else:
+            self._return_to(step.action_index, f"{what} This is its question again.")
+
+    def _return_to(self, action: int, sentence: str) -> None:
+        """Show a question again that the user did not choose just now."""
+        if self.walk is not None:
+            self.walk.return_to(action)
+        self._show(action)
+        self._messages.say(sentence, "")
 
     # Cuts.
 
@@ -214,10 +341,7 @@ class DecisionController(QObject):
         engine = self._run.engine
         if plan is None or engine is None:
             return
-        for pair in plan.cuts:
-            engine.cut(*pair)
-        for pair in plan.merges:
-            engine.merge(*pair)
+        engine.carry_out(plan)
         self.changed.emit()
 
     def _plan(self, question: Callable[[Agglomerator], CutPlan]) -> None:
@@ -244,17 +368,31 @@ class DecisionController(QObject):
     def _on_run(self) -> None:
         """Follow another engine, or none."""
         self.plan, self._follow_up = None, None
+        self.note, self._unsure, self._ordered = "", -1, None
+        is_wanted = None if self.walk is None else self.walk.is_wanted
+        engine = self._run.engine
+        self.walk = None if engine is None else QuestionWalk(engine.tables.actions)
+        if self.walk is not None:
+            self.walk.is_wanted = is_wanted
         self.queue = None if self._run.engine is None else DecisionQueue(self._run.engine)
         if self.queue is not None:
             self.queue.skipped = self._run.skipped_actions()
 
     def _on_failed(self, failure: CommandFailed) -> None:
-        """Nothing follows from a decision that failed."""
+        """Nothing follows from a decision that failed; go back to its question."""
+        action = -1 if self.walk is None else self.walk.fail(failure.command)
+        if action >= 0 and action != self.pair.action:
+            self._return_to(action, failure.sentence)
+            self._held_until = time.monotonic() + HOLD_SECONDS
         if self._follow_up is not None and failure.command is self._follow_up.command:
             self._follow_up = None
 
     def _on_advanced(self, snapshot: Snapshot) -> None:
         """Go on after a decision, as soon as the window knows its effect."""
+        if self.walk is not None:
+            self.walk.settle(snapshot)
+        if not snapshot.is_running and not self._order_timer.isActive():
+            self._order_timer.start()
         if self.plan is not None:
             self.pair.refresh_soon()
         follow_up = self._follow_up

@@ -177,6 +177,28 @@ def outline(values: np.ndarray, width: int = 1) -> np.ndarray:
     return np.where(is_border, values, np.zeros((), dtype=values.dtype))
 
 
+def open_outline(sides: np.ndarray, bare: int) -> np.ndarray:
+    """Keep the outermost voxels of two bodies in a section, but for those near to where the two touch.
+
+    Parameters
+    ----------
+    sides : ndarray of integers, shape (Y, X)
+        Which body each voxel belongs to, 0 for none.
+    bare : int
+        How far from the contact nothing is kept, in voxels.
+    """
+    lines = outline(sides, 1)
+    touches = np.zeros(sides.shape, dtype=bool)
+    for axis in range(2):
+        before, after = _halves(axis, 1, sides.shape[axis])
+        is_face = (sides[before] > 0) & (sides[after] > 0) & (sides[before] != sides[after])
+        touches[before] |= is_face
+        touches[after] |= is_face
+    for y, x in np.argwhere(touches).tolist():
+        lines[max(0, y - bare) : y + bare + 1, max(0, x - bare) : x + bare + 1] = 0
+    return lines
+
+
 def _halves(axis: int, shift: int, size: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """Select what has a neighbour `shift` further along an axis, and those neighbours."""
     before, after = slice(0, max(0, size - shift)), slice(shift, None)

@@ -39,7 +39,7 @@ class InspectedPair(QObject):
         """What the score of the action consists of."""
         self.centres: tuple[CentreChanges, ...] = ()
         """Energy change of the action by centre, if `wants_centres`."""
-        self.wants_centres = True
+        self.wants_centres = False
         self.geometry: RunGeometry | None = None
         """Where contacts and supervoxels lie; None until it was computed."""
         self._chosen = -1

@@ -65,17 +65,34 @@ class Run(QObject):
         """Return the id of the segment that a supervoxel, by dense index, belongs to now."""
         return 0 if self.engine is None else int(self.engine.snapshot.segment_ids[supervoxel])
 
-    def put_aside(self, action: int) -> None:
-        """Keep in the session that a decision was skipped."""
+    def put_aside(self, action: int, note: str = "") -> None:
+        """Keep in the session that the user is unsure of a decision.
+
+        Parameters
+        ----------
+        action : int
+            What was asked about.
+        note : str
+            What the user says about it.
+        """
         if self.engine is None or self.recorder is None:
             return
         try:
-            self.recorder.put_aside(*self.engine.tables.ids_of(action))
+            self.recorder.put_aside(*self.engine.tables.ids_of(action), note)
+        except CelisError as error:
+            self.not_saved.emit(NotSaved(str(error)))
+
+    def take_up(self, action: int) -> None:
+        """Take out of the session that the user was unsure of a decision."""
+        if self.engine is None or self.recorder is None:
+            return
+        try:
+            self.recorder.take_up(*self.engine.tables.ids_of(action))
         except CelisError as error:
             self.not_saved.emit(NotSaved(str(error)))
 
     def skipped_actions(self) -> list[int]:
-        """List the actions whose decisions were skipped in an earlier window."""
+        """List the actions whose decisions were put aside in an earlier window."""
         if self.engine is None or self.recorder is None:
             return []
         tables, found = self.engine.tables, []

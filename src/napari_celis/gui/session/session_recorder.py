@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from napari_celis.core.journal import Event
-from napari_celis.gui.session.session_store import note_recent, sessions_folder
+from napari_celis.gui.session.session_store import new_sessions_folder, note_recent, sessions_folder
 from napari_celis.io.session.file import Session
 from napari_celis.io.session.records import Question, SessionEvent, SessionHead
 from napari_celis.io.session.writer import SessionWriter, user_name
@@ -15,7 +15,7 @@ from napari_celis.pipeline.session_data import Sources, moved
 
 
 class SessionRecorder:
-    """Keeps decisions in a session; all methods but `put_aside` belong to the engine's thread.
+    """Keeps decisions in a session; all methods but `put_aside` and `take_up` belong to the engine's thread.
 
     Parameters
     ----------
@@ -34,7 +34,8 @@ class SessionRecorder:
     ) -> None:
         self._path, self._head, self._sources = path, head, sources
         self._writer: SessionWriter | None = None
-        self._early: list[Event] = []
+        self._early: list[tuple[Event, str] | bool] = []
+        """Events with their notes, and switches of learning, from before there is a file."""
         self._put_aside: list[Question] = []
         self._lock = threading.Lock()
         self.skipped: list[tuple[int, int]] = []
@@ -48,12 +49,27 @@ class SessionRecorder:
         """Where decisions go."""
         return self._path
 
-    def hear(self, event: Event) -> None:
-        """Take an event of the journal."""
+    def hear(self, event: Event, note: str = "") -> None:
+        """Take an event of the journal, and what a person says about it.
+
+        Parameters
+        ----------
+        event : Event
+            What happened.
+        note : str
+            Kept with it.
+        """
         if self._writer is None:
-            self._early.append(event)
+            self._early.append((event, note))
         else:
-            self._writer(event)
+            self._write(event, note)
+
+    def switch_learning(self, *, is_on: bool) -> None:
+        """Take that answers are learned from, or no longer; by itself it begins no file."""
+        if self._writer is None:
+            self._early.append(is_on)
+        else:
+            self._writer.switch_learning(is_on=is_on)
 
     def flush(self) -> None:
         """Write all that was heard; when this returns it is on the disk.
@@ -63,13 +79,28 @@ class SessionRecorder:
         SessionError
             If that fails; the next call tries again.
         """
-        if self._early:
+        if any(isinstance(one, tuple) for one in self._early):
             self.begin()
         if self._writer is not None:
             self._writer.flush()
 
-    def put_aside(self, u_id: int, v_id: int) -> None:
-        """Keep that a decision was skipped; before the first decision there is no file, so it waits.
+    def put_aside(self, u_id: int, v_id: int, note: str = "") -> None:
+        """Keep that somebody is unsure of a decision; before the first one there is no file, so it waits.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the supervoxels.
+        note : str
+            What the person says about it.
+        """
+        with self._lock:
+            self._put_aside.append(Question(u_id, v_id, "unsure", note, time.time(), user_name()))
+            if self._writer is not None:
+                self._write_put_aside(self._writer.session)
+
+    def take_up(self, u_id: int, v_id: int) -> None:
+        """Forget that somebody was unsure of a decision.
 
         Parameters
         ----------
@@ -77,15 +108,15 @@ class SessionRecorder:
             Ids of the supervoxels.
         """
         with self._lock:
-            self._put_aside.append(Question(u_id, v_id, "skipped", "", time.time(), user_name()))
+            self._put_aside = [one for one in self._put_aside if (one.u_id, one.v_id) != (u_id, v_id)]
             if self._writer is not None:
-                self._write_put_aside(self._writer.session)
+                self._writer.session.forget_answer(u_id, v_id)
 
     def begin(self) -> None:
         """Make the file now, if it is not there yet."""
         if self._writer is not None:
             return
-        if self._path.parent == sessions_folder():
+        if self._path.parent in (sessions_folder(), new_sessions_folder()):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         self._use(Session.create(self._path, self._head))
 
@@ -132,11 +163,19 @@ class SessionRecorder:
     def _use(self, session: Session) -> None:
         with self._lock:
             self._writer = SessionWriter(session)
-            for event in self._early:
-                self._writer(event)
+            for one in self._early:
+                if isinstance(one, bool):
+                    self._writer.switch_learning(is_on=one)
+                else:
+                    self._write(*one)
             self._early.clear()
             self._write_put_aside(session)
         note_recent(self._path)
+
+    def _write(self, event: Event, note: str) -> None:
+        assert self._writer is not None
+        self._writer.note = note
+        self._writer(event)
 
     def _write_put_aside(self, session: Session) -> None:
         while self._put_aside:

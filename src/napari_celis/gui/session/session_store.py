@@ -18,6 +18,7 @@ import platformdirs
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.gui.session.preferences import preferences
 from napari_celis.io.atomic import atomic_file
 from napari_celis.io.session.database import remove_side_files
 from napari_celis.io.session.file import SUFFIX, Session, hold
@@ -59,8 +60,13 @@ def state_folder() -> Path:
 
 
 def sessions_folder() -> Path:
-    """Return where sessions are kept that nobody gave a place."""
+    """Return where sessions are kept that nobody gave a place, unless the user chose another folder."""
     return state_folder() / "sessions"
+
+
+def new_sessions_folder() -> Path:
+    """Return where new sessions go that nobody gives a place."""
+    return preferences().sessions_folder or sessions_folder()
 
 
 def preparation_of(path: Path) -> KeptArrays:
@@ -83,7 +89,7 @@ def new_path(name: str) -> Path:
         stem = ""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.")[:60] or "session"
     moment = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**6}"
-    return sessions_folder() / f"{plain}-{moment}{SUFFIX}"
+    return new_sessions_folder() / f"{plain}-{moment}{SUFFIX}"
 
 
 def saved_sessions(supervoxels: str, model: str, old_key: str, start: str = "") -> list[SavedSession]:
@@ -114,7 +120,9 @@ def saved_sessions(supervoxels: str, model: str, old_key: str, start: str = "") 
 
 
 def _ours() -> set[Path]:
-    return set(sessions_folder().glob(f"*{SUFFIX}"))
+    """List sessions that nobody gave a place; those in a folder that the user chose are never removed."""
+    folders = {sessions_folder(), new_sessions_folder()}
+    return {path for folder in folders for path in folder.glob(f"*{SUFFIX}")}
 
 
 def _look_at(path: Path, supervoxels: str, model: str, start: str) -> SavedSession | None:

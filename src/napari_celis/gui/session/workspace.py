@@ -112,7 +112,7 @@ class Workspace(QObject):
             replace(ready.origin, supervoxels=data.supervoxels_layer) if is_made else ready.origin
         )
         self.run.session_path, self.run.recorder = ready.session_path, ready.recorder
-        engine = Engine(prepared.agglomerator, prepared.threshold, prepared.overlaps, parent=self)
+        engine = Engine(prepared.agglomerator, prepared.threshold, prepared.overlaps, self, prepared.learner)
         self.use_engine(engine, prepared.policy)
         if ready.recorder is not None:
             engine.record_to(ready.recorder)

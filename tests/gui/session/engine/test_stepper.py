@@ -22,7 +22,7 @@ class Recorder:
     def steps(self):
         return [event.step for event in self.events]
 
-    def hear(self, event):
+    def hear(self, event, note):
         self.heard.append(event)
 
     def flush(self):

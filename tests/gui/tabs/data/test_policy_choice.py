@@ -75,8 +75,15 @@ def test_policy_decides_scores_threshold_and_command(qtbot, workspace, model):
     decisions.inspect(5)
     qtbot.waitUntil(lambda: bool(decisions.pair.parts))
     assert inspector.score.text() == signed(engine.snapshot.scores[5])
-    assert "log-odds that this merge is wrong" in inspector.meaning.text()
-    assert list(decisions.pair.parts) == ["affinity", "area", "enclosed", "ΔE small", "forest", "always"]
+    assert "speaks against this merge" in inspector.meaning.text()
+    assert list(decisions.pair.parts) == [
+        "membrane",
+        "contact size",
+        "shared surface",
+        "shape small",
+        "whole contact",
+        "base rate",
+    ]
     assert sum(decisions.pair.parts.values()) == pytest.approx(engine.snapshot.scores[5])
     assert not inspector.meaning.isHidden()
     parts = asked(qtbot, engine, lambda agglomerator: parts_of_all(agglomerator, with_sum=True))

@@ -180,15 +180,17 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     assert tab.table.rowCount() == np.count_nonzero(engine.snapshot.available)
     assert tab.table.action_at(0) == decisions.open_actions()[0]
     assert not tab.empty.isVisible()
-    assert f"of {len(actions)} merges shown" in tab.count.text()
+    assert f"of {len(actions)} contacts" in tab.count.text()
 
     # A row selects both segments, flies there and explains the score.
     choose(tab, 3)
-    action = tab.table.action_at(3)
+    action, first_of_queue = tab.table.action_at(3), decisions.open_actions()[0]
     assert decisions.pair.action == action
     assert workspace.selection.supervoxels == (actions.u[action], actions.v[action])
     contact = decisions.pair.geometry.contact[action]
     assert abs(viewer.dims.point[0] - contact[0]) <= 0.5
+    assert not tab.inspector.centres.isChecked()
+    tab.inspector.centres.setChecked(True)
     qtbot.waitUntil(lambda: bool(decisions.pair.parts) and bool(decisions.pair.centres))
     assert tab.inspector.score.text() == signed(engine.snapshot.scores[action])
     assert tab.inspector.parts.parts == decisions.pair.parts
@@ -214,7 +216,8 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     with qtbot.waitSignal(engine.advanced):
         QTest.keyClick(tab.view, Qt.Key.Key_A)
     assert engine.snapshot.taken[action]
-    assert decisions.pair.action == decisions.open_actions()[0]
+    # The queue goes on from there.
+    assert decisions.pair.action not in (action, first_of_queue)
     qtbot.waitUntil(lambda: tab.view.currentIndex().row() == tab.table.row_of(decisions.pair.action) >= 0)
     rejected = decisions.pair.action
     with qtbot.waitSignal(engine.advanced):
@@ -223,9 +226,9 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
 
     # The buttons.
     skipped = decisions.pair.action
-    tab.inspector.buttons["skip"].click()
+    tab.inspector.buttons["unsure"].click()
     assert decisions.open_actions()[-1] == skipped
-    for name, kind in (("accept", "manual"), ("reject", "keep-apart"), ("merge", "manual")):
+    for name, kind in (("yes", "manual"), ("no", "keep-apart"), ("merge", "manual")):
         with qtbot.waitSignal(engine.advanced):
             tab.inspector.buttons[name].click()
         assert engine.snapshot.steps[-1].kind == kind
@@ -303,6 +306,29 @@ def test_the_row_follows_its_merge_when_the_table_is_sorted(tab, qtbot):
     place = tab.view.visualRect(tab.view.currentIndex()).center()
     QTest.mouseClick(tab.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert viewer.dims.point[0] == at
+
+
+def test_the_next_question_is_one_that_the_table_shows(tab, qtbot):
+    decisions, supervoxels = tab.decisions, tab.workspace.run.supervoxels
+    tab.id_filter.setText(str(supervoxels.ids[22]))
+    rows = [tab.table.action_at(row) for row in range(tab.table.rowCount())]
+    seen = []
+    for _ in rows:
+        QTest.keyClick(tab.view, Qt.Key.Key_N)
+        seen.append(decisions.pair.action)
+    assert seen == rows
+    # After the last comes the first again; without the filter, the row below the one that was clicked.
+    QTest.keyClick(tab.view, Qt.Key.Key_N)
+    assert decisions.pair.action == rows[0]
+    tab.id_filter.clear()
+    choose(tab, 6)
+    after = tab.table.action_at(7)
+    tab.inspector.buttons["unsure"].click()
+    assert decisions.pair.action == after
+    # Undo takes that back, and the question is there again.
+    tab.undo.click()
+    assert decisions.pair.action != after
+    assert "Taken back" in tab.workspace.messages.current.text
 
 
 def test_the_queue_begins_again_after_its_end(tab, qtbot):

@@ -157,13 +157,13 @@ class Gate:
         monkeypatch.setattr("napari_celis.io.blocks.BLOCK_BYTES", 20 * 20 * 8)
         original = export_jobs.write_volume
 
-        def write(volume, target, *, kind, progress):
+        def write(volume, target, *, progress, **options):
             def held(done, total):
                 self.is_reached.set()
                 assert self.may_go.wait(20)
                 progress(done, total)
 
-            return original(volume, target, kind=kind, progress=held)
+            return original(volume, target, progress=held, **options)
 
         monkeypatch.setattr(export_jobs, "write_volume", write)
 

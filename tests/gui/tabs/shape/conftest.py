@@ -39,7 +39,7 @@ def make_tab(qtbot):
             agglomerator = small_agglomerator()
             workspace.use_engine(Engine(agglomerator, 0.0, parent=workspace))
             # The layers of the canvas come a little later.
-            qtbot.waitUntil(lambda: "ΔE at centres" in viewer.layers)
+            qtbot.waitUntil(lambda: "selection" in viewer.layers)
         tab.resize(400, 900)
         tab.show()
         wait_for_answer(qtbot, tab)

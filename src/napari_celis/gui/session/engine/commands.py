@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.cuts import CutPlan
 from napari_celis.gui.session.engine.recording import DecisionRecorder
 
 _next_id = count(1)
@@ -47,32 +48,64 @@ class Pause(Command):
 
 
 @dataclass(frozen=True, eq=False)
-class MergePair(Command):
+class PairDecision(Command):
+    """A decision about two supervoxels, by their ids."""
+
+    u_id: int
+    v_id: int
+    note: str = ""
+    """What the person who decides says about it; kept with the decision."""
+
+
+@dataclass(frozen=True, eq=False)
+class MergePair(PairDecision):
     """Merge two adjacent supervoxels."""
 
-    u_id: int
-    v_id: int
-
 
 @dataclass(frozen=True, eq=False)
-class KeepApart(Command):
+class KeepApart(PairDecision):
     """Forbid that the segments of two supervoxels become one."""
 
-    u_id: int
-    v_id: int
+
+@dataclass(frozen=True, eq=False)
+class CutMerge(PairDecision):
+    """Take a past merge out; a run holds, because it would take the same merge again."""
 
 
 @dataclass(frozen=True, eq=False)
-class CutMerge(Command):
-    """Take a past merge out; a run holds, because it would take the same merge again."""
+class CarryOutCut(Command):
+    """Make all decisions of a planned cut, to be taken back at once; a run holds."""
 
-    u_id: int
-    v_id: int
+    plan: CutPlan
+
+
+@dataclass(frozen=True, eq=False)
+class ConfirmMerge(PairDecision):
+    """Note that a past merge was looked at and is right."""
+
+
+@dataclass(frozen=True, eq=False)
+class NotHere(PairDecision):
+    """Note that there is a membrane between two adjacent supervoxels; forbids nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchLearning(Command):
+    """Learn from the answers that stand and from those that come, or no longer."""
+
+    is_on: bool
+
+
+@dataclass(frozen=True, eq=False)
+class GoOnAfterAnswers(Command):
+    """Merge what is below the threshold after every answer, or no longer."""
+
+    is_on: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Undo(Command):
-    """Take the last decisions back, and hold."""
+    """Take the last decisions back, each with those that were made together with it, and hold."""
 
     n_steps: int = 1
 
@@ -108,6 +141,8 @@ class Ask(Command):
     """Of waiting questions with the same key only the newest is asked."""
 
 
+GO_ON_AFTER = (MergePair, KeepApart, ConfirmMerge)
+"""Answers after which a run may go on; after a cut or a `not here` it would take the very same merge."""
 REPEATING = (Redo,)
 """Commands that make earlier decisions again."""
 FORWARD = (StartRun, RunToThreshold, TakeSteps)

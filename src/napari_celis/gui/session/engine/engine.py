@@ -10,7 +10,9 @@ from typing import TypeVar
 from qtpy.QtCore import QObject, Qt, QTimer, Signal
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.cuts import CutPlan
 from napari_celis.core.errors import ActionError
+from napari_celis.core.lessons import Learner
 from napari_celis.core.parallel import default_threads
 from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.gui.session.engine import commands as do
@@ -51,6 +53,8 @@ class Engine(QObject):
         Voxels shared with the truth; with them, snapshots tell the split and merge error.
     parent : QObject, optional
         Owns the engine.
+    learner : Learner, optional
+        Learns from answers while that is switched on.
     """
 
     advanced = Signal(object)
@@ -74,13 +78,16 @@ class Engine(QObject):
         threshold: float,
         overlaps: Overlaps | None = None,
         parent: QObject | None = None,
+        learner: Learner | None = None,
     ) -> None:
         super().__init__(parent)
         self._agglomerator = agglomerator
+        self.learner = learner
+        """Learns from answers; None where the energy alone orders merges."""
         agglomerator.use_threads(max(1, default_threads() - 1))
         self.tables = RunTables.of(agglomerator)
         """What never changes about the run."""
-        self._thread = EngineThread(agglomerator, threshold, overlaps, self._tell)
+        self._thread = EngineThread(agglomerator, threshold, overlaps, self._tell, learner)
         self.snapshot: Snapshot = self._thread.first_snapshot
         """The newest state that the window knows."""
         self._is_closing = False
@@ -131,38 +138,80 @@ class Engine(QObject):
 
     # Decisions.
 
-    def merge(self, u_id: int, v_id: int) -> do.MergePair:
+    def merge(self, u_id: int, v_id: int, note: str = "") -> do.MergePair:
         """Merge two adjacent supervoxels.
 
         Parameters
         ----------
         u_id, v_id : int
             Ids of the two supervoxels.
+        note : str
+            Kept with the decision.
         """
-        return self._send(do.MergePair(u_id, v_id))
+        return self._send(do.MergePair(u_id, v_id, note))
 
-    def keep_apart(self, u_id: int, v_id: int) -> do.KeepApart:
+    def keep_apart(self, u_id: int, v_id: int, note: str = "") -> do.KeepApart:
         """Forbid that the segments of two supervoxels become one.
 
         Parameters
         ----------
         u_id, v_id : int
             Ids of the two supervoxels.
+        note : str
+            Kept with the decision.
         """
-        return self._send(do.KeepApart(u_id, v_id))
+        return self._send(do.KeepApart(u_id, v_id, note))
 
-    def cut(self, u_id: int, v_id: int) -> do.CutMerge:
+    def cut(self, u_id: int, v_id: int, note: str = "") -> do.CutMerge:
         """Take a past merge out; a run holds.
 
         Parameters
         ----------
         u_id, v_id : int
             Ids of the two supervoxels.
+        note : str
+            Kept with the decision.
         """
-        return self._send(do.CutMerge(u_id, v_id))
+        return self._send(do.CutMerge(u_id, v_id, note))
+
+    def carry_out(self, plan: CutPlan) -> do.CarryOutCut:
+        """Make all decisions of a planned cut, to be taken back at once; a run holds."""
+        return self._send(do.CarryOutCut(plan))
+
+    def confirm(self, u_id: int, v_id: int, note: str = "") -> do.ConfirmMerge:
+        """Note that a past merge was looked at and is right.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the two supervoxels.
+        note : str
+            Kept with the decision.
+        """
+        return self._send(do.ConfirmMerge(u_id, v_id, note))
+
+    def not_here(self, u_id: int, v_id: int, note: str = "") -> do.NotHere:
+        """Note that there is a membrane between two adjacent supervoxels; forbids nothing.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the two supervoxels.
+        note : str
+            Kept with the decision.
+        """
+        return self._send(do.NotHere(u_id, v_id, note))
+
+    def switch_learning(self, *, is_on: bool) -> do.SwitchLearning:
+        """Learn from the answers that stand and from those that come, or no longer."""
+        return self._send(do.SwitchLearning(is_on))
+
+    def go_on_after_answers(self, *, is_on: bool) -> do.GoOnAfterAnswers:
+        """Merge what is below the threshold after every answer, or no longer."""
+        return self._send(do.GoOnAfterAnswers(is_on))
 
     def undo(self, n_steps: int = 1) -> do.Undo:
-        """Take the last decisions back, and hold."""
+        """Take the last decisions back, each with those that were made together with it, and hold."""
         return self._send(do.Undo(n_steps))
 
     def redo(self) -> do.Redo:

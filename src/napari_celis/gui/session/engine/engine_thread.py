@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.cuts import carry_out
+from napari_celis.core.lessons import Learner
 from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.evaluation.running_errors import RunningErrors
 from napari_celis.gui.session.background.job import sentence_of, start_thread
@@ -42,6 +44,8 @@ class EngineThread:
         Voxels shared with the truth; with them, snapshots tell the split and merge error.
     tell : callable
         Called in the thread with everything that the window should know.
+    learner : Learner, optional
+        Learns from answers while that is switched on.
     """
 
     def __init__(
@@ -50,8 +54,10 @@ class EngineThread:
         threshold: float,
         overlaps: Overlaps | None,
         tell: Callable[[Event], None],
+        learner: Learner | None = None,
     ) -> None:
-        self._agglomerator = agglomerator
+        self._agglomerator, self._learner = agglomerator, learner
+        self._goes_on = False
         self._stepper = Stepper(agglomerator, threshold)
         self._overlaps = overlaps
         self._errors: RunningErrors | None = None
@@ -152,6 +158,7 @@ class EngineThread:
         is_decision = not isinstance(command, do.Ask | do.RecordTo)
         if is_decision:
             self._last_command = command
+            self._stepper.recording.note = command.note if isinstance(command, do.PairDecision) else ""
         try:
             self._carry_out(command)
         except Exception as error:
@@ -159,6 +166,8 @@ class EngineThread:
             is_done = False
         else:
             is_done = True
+            if self._goes_on and isinstance(command, do.GO_ON_AFTER):
+                self._go(FOREVER, None)
         if not is_decision:
             return
         self._stepper.record()
@@ -191,6 +200,18 @@ class EngineThread:
             case do.CutMerge():
                 stepper.halt()
                 agglomerator.cut(command.u_id, command.v_id)
+            case do.CarryOutCut():
+                stepper.halt()
+                carry_out(agglomerator, command.plan)
+            case do.ConfirmMerge():
+                agglomerator.confirm(command.u_id, command.v_id)
+            case do.NotHere():
+                agglomerator.not_here(command.u_id, command.v_id)
+            case do.SwitchLearning():
+                agglomerator.learn(self._learner if command.is_on else None)
+                stepper.recording.switch_learning(is_on=command.is_on)
+            case do.GoOnAfterAnswers():
+                self._goes_on = command.is_on
             case do.Undo():
                 stepper.undo(command.n_steps)
             case do.GoBack():
@@ -212,6 +233,7 @@ class EngineThread:
 
     def _step(self) -> None:
         """Take one merge of a run."""
+        self._stepper.recording.note = ""
         before = self._stepper.recording.problem
         try:
             self._end = self._stepper.step() or self._end
@@ -252,6 +274,7 @@ class EngineThread:
             is_running=is_running,
             steps_per_second=self._pacer.steps_per_second(stepper.n_done, is_running=is_running),
             last_command=self._last_command,
+            goes_on=self._goes_on,
         )
 
     def _fail(self, command: do.Command | None, error: Exception) -> None:

@@ -20,8 +20,11 @@ class DecisionRecorder(Protocol):
     def path(self) -> Path:
         """Where they go."""
 
-    def hear(self, event: Event) -> None:
-        """Take a decision, an undo or a redo; called for each, in order."""
+    def hear(self, event: Event, note: str) -> None:
+        """Take a decision, an undo or a redo, and what a person says about it; called for each, in order."""
+
+    def switch_learning(self, *, is_on: bool) -> None:
+        """Take that answers are learned from, or no longer, from here on."""
 
     def flush(self) -> None:
         """Write what was heard; when this returns it is on the disk.
@@ -39,6 +42,8 @@ class Recording:
     def __init__(self) -> None:
         self._recorder: DecisionRecorder | None = None
         self._saved_at = time.monotonic()
+        self.note = ""
+        """What a person says about the decision that is being made."""
         self.problem = ""
         """Why the last decisions could not be written; "" if they were."""
 
@@ -50,7 +55,12 @@ class Recording:
     def hear(self, event: Event) -> None:
         """Pass on what happens to the history."""
         if self._recorder is not None:
-            self._recorder.hear(event)
+            self._recorder.hear(event, self.note)
+
+    def switch_learning(self, *, is_on: bool) -> None:
+        """Pass on that answers are learned from, or no longer."""
+        if self._recorder is not None:
+            self._recorder.switch_learning(is_on=is_on)
 
     def save_if_due(self) -> None:
         """Write what happened in a run, not more often than needed: merges of a run are written together."""

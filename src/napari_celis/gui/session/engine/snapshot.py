@@ -42,12 +42,24 @@ class Snapshot:
     vi_split: float | None
     """In bits; None without a truth."""
     vi_merge: float | None
+    n_lessons: int
+    """Answers that stand and teach something."""
+    is_learning: bool
+    """Whether they are learned from."""
+    goes_on: bool
+    """Whether a run goes on after every answer."""
     last_command: Command | None
     """The newest command that was carried out or failed; questions do not count."""
 
     def is_after(self, command: Command) -> bool:
         """Tell whether a command was done, well or not, before this snapshot was taken."""
         return self.last_command is not None and self.last_command.id >= command.id
+
+    @property
+    def n_by_itself(self) -> int:
+        """Merges that greedy made since the newest decision by hand; 0 while there is none by hand."""
+        after = (n for n, step in enumerate(reversed(self.steps)) if step.kind != "greedy")
+        return next(after, 0)
 
     @property
     def next_score(self) -> float | None:
@@ -63,6 +75,7 @@ def take_snapshot(
     is_running: bool,
     steps_per_second: float,
     last_command: Command | None,
+    goes_on: bool = False,
 ) -> Snapshot:
     """Ask an agglomerator for all that the panel shows.
 
@@ -80,6 +93,8 @@ def take_snapshot(
         The present speed.
     last_command : Command, optional
         The newest command that was done.
+    goes_on : bool
+        Whether a run goes on after every answer.
     """
     scores, available = agglomerator.scores(), agglomerator.available()
     segment_ids = agglomerator.segment_ids()
@@ -101,5 +116,8 @@ def take_snapshot(
         steps_per_second=steps_per_second,
         vi_split=None if errors is None else errors.split,
         vi_merge=None if errors is None else errors.merge,
+        n_lessons=len(agglomerator.learning.lessons),
+        is_learning=agglomerator.learning.is_on,
+        goes_on=goes_on,
         last_command=last_command,
     )

@@ -92,8 +92,12 @@ class Stepper:
     # Back, and forwards again.
 
     def undo(self, n_steps: int) -> None:
-        """Hold, and take decisions back."""
+        """Hold, and take decisions back, each with those that were made together with it."""
         self.halt()
+        for _ in range(n_steps):
+            self._take_back(max(1, self.agglomerator.journal.n_last()))
+
+    def _take_back(self, n_steps: int) -> None:
         for _ in range(n_steps):
             self.agglomerator.undo()
 
@@ -102,14 +106,16 @@ class Stepper:
         n_done = len(self.agglomerator.history)
         if not 0 <= n_steps <= n_done:
             raise ActionError(f"There is no step {n_steps}; the last is {n_done}.")
-        self.undo(n_done - n_steps)
+        self.halt()
+        self._take_back(n_done - n_steps)
         if n_steps < n_done:
             self._jumps[n_steps] = n_done
 
     def redo(self, between: Between) -> None:
-        """Do the last decision again that was taken back, or all that the last jump back took."""
-        n_done, n_undone = len(self.agglomerator.history), len(self.agglomerator.journal.undone)
-        n_wanted = self._jumps.pop(n_done, n_done + 1) - n_done
+        """Do again what was taken back last: one decision, those made together, or all of a jump back."""
+        journal = self.agglomerator.journal
+        n_done, n_undone = len(journal.done), len(journal.undone)
+        n_wanted = self._jumps.pop(n_done, n_done + journal.n_next()) - n_done
         self._redo_many(max(1, min(n_wanted, n_undone)), between)
 
     def _redo_many(self, n_steps: int, between: Between) -> None:

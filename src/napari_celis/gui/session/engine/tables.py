@@ -19,13 +19,17 @@ class RunTables:
     specs: tuple[DescriptorSpec, ...]
     first_energy: float
     """Energy before the first decision, also where that was made at an earlier time."""
+    scores_are_odds: bool = False
+    """Whether a score is the log-odds that a merge is wrong."""
 
     @classmethod
     def of(cls, agglomerator: Agglomerator) -> RunTables:
         """Collect them; before the engine's thread starts, or in it."""
         specs = tuple(scores.table.tiling.spec for scores in agglomerator.specs)
         first_energy = agglomerator.energy - agglomerator.energy_change
-        return cls(agglomerator.supervoxels, agglomerator.actions, specs, first_energy)
+        return cls(
+            agglomerator.supervoxels, agglomerator.actions, specs, first_energy, agglomerator.scores_are_odds
+        )
 
     def ids_of(self, action: int) -> tuple[int, int]:
         """Return the ids of the two supervoxels of an action."""

@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import numpy as np
 from qtpy.QtGui import QShowEvent
-from qtpy.QtWidgets import QCheckBox, QGridLayout, QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox, QGridLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_celis.core.cuts import CutPlan
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.numbers import signed
-from napari_celis.gui.qt.widgets import button, row, wrapped
+from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
 from napari_celis.gui.session.engine.tables import RunTables
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.part_bars import PartBars
 
-NOTHING = "Choose a row, press N for the next uncertain merge, or click two segments in the canvas."
-LEARNED = "Learned policy: log-odds that this merge is wrong. The bars add up to it."
+NOTHING = "Choose a row, press {next} for the next question, or click two segments in the canvas."
+LEARNED = "How much speaks against this merge, as learned from examples (log-odds). The bars add up to it."
 TIPS = {
     "energy": (
         "Energy change over the whole contact of the two segments, by descriptor spec: below zero speaks for "
         "the merge."
     ),
     "learned": (
-        "What adds to the score: the affinities across the contact, its area, how much of the smaller "
-        "segment it encloses, the energy change along it by descriptor spec, what a forest makes of the "
-        "whole contact, and what holds for every merge. Below zero speaks for the merge."
+        "What adds to the score. Membrane: what the boundary network sees along the contact. Contact size: "
+        "its area. Shared surface: how much of the smaller segment's surface it takes. Shape: what the "
+        "energies say about the joined shape, by descriptor spec. Whole contact: what all of these tell "
+        "together. Base rate: how often any two neighbours are one. Below zero speaks for the merge."
     ),
 }
+BUTTONS = {
+    "yes": ("Yes", "One neuron: merge, or keep the merge that was made; and go on."),
+    "no": ("No", "Two neurons: keep apart, or cut the merge that was made; and go on."),
+    "not_here": (
+        "Not here",
+        "A membrane at this contact, although they may be one neuron elsewhere. Forbids nothing; and go on.",
+    ),
+    "unsure": ("Unsure", "Ask again at the end of the queue; and go on."),
+    "merge": ("Merge", "Join the two selected segments, and stay."),
+    "keep_apart": ("Keep apart", "Never join these two segments; and stay."),
+    "cut": ("Cut…", "Show what a cut would do, before it is done."),
+}
+"""Text and explanation of the buttons whose keys can be chosen."""
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
 
 
@@ -54,20 +68,20 @@ class DecisionInspector(QWidget):
         self.verdict = wrapped()
         self.meaning = wrapped()
         self.parts = PartBars()
+        self.keys = Canvas.of(workspace).keys.choice
         self.buttons = {
-            "merge": button("Merge", decisions.merge, "Join the two selected segments.", "M"),
-            "keep_apart": button("Keep apart", decisions.keep_apart, "Never join these two segments.", "K"),
-            "cut": button("Cut…", decisions.plan_cut, "Show what a cut would do, before it is done.", "C"),
-            "accept": button(
-                "Accept", decisions.accept, "Merge, and go on to the next uncertain merge.", "A"
-            ),
-            "reject": button(
-                "Reject", decisions.reject, "Keep apart, and go on to the next uncertain merge.", "R"
-            ),
-            "skip": button("Skip", decisions.skip, "Ask again at the end of the queue.", "S"),
+            "yes": button("Yes", decisions.accept, ""),
+            "no": button("No", decisions.reject, ""),
+            "not_here": button("Not here", decisions.not_here, ""),
+            "unsure": button("Unsure", decisions.unsure, ""),
+            "merge": button("Merge", decisions.merge, ""),
+            "keep_apart": button("Keep apart", decisions.keep_apart, ""),
+            "cut": button("Cut…", decisions.plan_cut, ""),
             "confirm": button("Cut", decisions.confirm, "Carry out the cut that is shown.", "Enter"),
             "cancel": button("Cancel", decisions.clear, "Leave everything as it is.", "Esc"),
         }
+        self._name_keys()
+        self.keys.changed.connect(self._name_keys)
         self.centres = QCheckBox("ΔE at centres")
         self.centres.setToolTip(
             "Show in the canvas what each centre adds to the energy change: blue for, red against."
@@ -87,8 +101,14 @@ class DecisionInspector(QWidget):
         grid = QGridLayout(self._decide)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(4)
-        for index, name in enumerate(("accept", "reject", "skip", "merge", "keep_apart", "cut")):
-            grid.addWidget(self.buttons[name], *divmod(index, 3))
+        # Twelve columns: four answers above three decisions.
+        for index, name in enumerate(("yes", "no", "not_here", "unsure")):
+            grid.addWidget(self.buttons[name], 0, 3 * index, 1, 3)
+        for index, name in enumerate(("merge", "keep_apart", "cut")):
+            grid.addWidget(self.buttons[name], 1, 4 * index, 1, 4)
+        for made in self.buttons.values():
+            # Four side by side in a narrow panel.
+            made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         confirm = row(self.buttons["confirm"], self.buttons["cancel"], stretch=(1, 1))
         self._confirm.setLayout(confirm)
         layout = QVBoxLayout(self)
@@ -99,6 +119,11 @@ class DecisionInspector(QWidget):
         for widget in (self.meaning, self.parts, self._decide, self._confirm):
             layout.addWidget(widget)
         layout.addLayout(row(self.centres, self.meshes, stretch=(1, 1)))
+
+    def _name_keys(self) -> None:
+        """Write the key of every command on its button."""
+        for name, (text, tip) in BUTTONS.items():
+            name_button(self.buttons[name], text, tip, self.keys.keys[name])
 
     def refresh(self) -> None:
         """Show the decision as it is now, as soon as somebody looks."""
@@ -131,11 +156,13 @@ class DecisionInspector(QWidget):
         is_pair = n_selected == 2 and not pair.is_one_segment
         is_open = is_pair and not pair.is_kept_apart
         is_touching = is_open and pair.action >= 0
-        for name in ("merge", "accept"):
+        is_made = n_selected == 2 and pair.is_merged_directly
+        self.buttons["yes"].setEnabled(is_touching or is_made)
+        self.buttons["no"].setEnabled(is_open or is_made)
+        self.buttons["unsure"].setEnabled(is_touching or is_made)
+        self.buttons["keep_apart"].setEnabled(is_open)
+        for name in ("merge", "not_here"):
             self.buttons[name].setEnabled(is_touching)
-        for name in ("keep_apart", "reject"):
-            self.buttons[name].setEnabled(is_open)
-        self.buttons["skip"].setEnabled(is_touching)
         self.buttons["cut"].setEnabled(n_selected == 1 or (n_selected == 2 and not is_pair))
 
     def _segments_text(self) -> str:
@@ -147,7 +174,7 @@ class DecisionInspector(QWidget):
         if plan is not None:
             return _plan_text(plan, supervoxels.sizes)
         if not selected:
-            return NOTHING
+            return NOTHING.format(**self.keys.keys)
         lines = []
         for supervoxel, colour in zip(selected, ("orange", "sky"), strict=False):
             voxels = int(supervoxels.sizes[self.decisions.pair.members(supervoxel)].sum())
@@ -162,16 +189,16 @@ class DecisionInspector(QWidget):
         if engine is None or self.decisions.plan is not None or len(selected.supervoxels) < 2:
             return ""
         if pair.is_merged_directly:
-            return "These two were merged directly. Cut takes this very merge out."
+            return "Merged here. Still right? Yes keeps it, no cuts it."
         if pair.is_one_segment:
             return "Both are in one segment already. Cut separates them at the least certain merge."
         if pair.is_kept_apart:
             return "kept apart: nobody merges them until that decision is taken back"
         if pair.score is None:
             return _nearest_text(engine.tables, *selected.supervoxels)
-        verdict = "below the threshold {}: greedy merges"
+        verdict = "below the threshold {}: a run merges them by itself"
         if pair.score >= engine.threshold:
-            verdict = "not below the threshold {}: greedy stops"
+            verdict = "not below the threshold {}: a run leaves them apart"
         return verdict.format(signed(engine.threshold))
 
 

@@ -24,7 +24,7 @@ from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import REDO_TIP
 from napari_celis.gui.canvas.picking import POINT
 from napari_celis.gui.qt.compact_table import CompactTable
-from napari_celis.gui.qt.widgets import button, row, wrapped
+from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.decision_inspector import DecisionInspector
@@ -39,6 +39,7 @@ from napari_celis.gui.tabs.decisions.decision_table import (
     DecisionTable,
 )
 from napari_celis.gui.tabs.decisions.history_tab import HistoryTab
+from napari_celis.gui.tabs.decisions.learning_box import LearningBox
 
 EMPTY = (
     "There are no merges to decide about yet. Choose an image and a model on the tab Data, then press "
@@ -64,6 +65,7 @@ class DecisionsTab(QWidget):
         self.view = CompactTable()
         self.history = HistoryTab(workspace)
         self.inspector = DecisionInspector(workspace)
+        self.learning = LearningBox(workspace)
         self._parts: dict[str, np.ndarray] = {}
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -79,9 +81,10 @@ class DecisionsTab(QWidget):
         decisions = self.decisions
         self.toggle = QCheckBox("Point and click")
         self.toggle.setToolTip("Clicks in the canvas select segments and single keys decide.")
-        self.undo = button("Undo", decisions.undo, "Take the last decision back.", "U")
-        self.redo = button("Redo", decisions.redo, REDO_TIP, "Y")
-        self.next = button("Next", decisions.next_uncertain, "Go to the next uncertain merge.", "N")
+        self.undo = button("Undo", decisions.undo, "")
+        self.redo = button("Redo", decisions.redo, "")
+        self.next = button("Next", decisions.next_uncertain, "")
+        self._name_keys()
         self.state = QComboBox()
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
             self.state.addItem(text, state)
@@ -101,6 +104,15 @@ class DecisionsTab(QWidget):
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
+
+    def _name_keys(self) -> None:
+        """Write the keys on the buttons, as the settings have them."""
+        keys = self.canvas.keys.choice.keys
+        name_button(
+            self.undo, "Undo", "Take the last decision back, and go back to its question.", keys["undo"]
+        )
+        name_button(self.redo, "Redo", REDO_TIP, keys["redo"])
+        name_button(self.next, "Next", "Go to the next question that the table shows.", keys["next"])
 
     def _set_up_view(self) -> None:
         self.view.setModel(self.table)
@@ -127,6 +139,7 @@ class DecisionsTab(QWidget):
         layout.setContentsMargins(6, 6, 6, 6)
         layout.setSpacing(6)
         layout.addLayout(row(self.toggle, self.next, self.undo, self.redo, stretch=(1, 0, 0, 0)))
+        layout.addWidget(self.learning)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.inspector)
 
@@ -142,6 +155,8 @@ class DecisionsTab(QWidget):
         self.view.clicked.connect(self._on_clicked)
         self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
         self.decisions.changed.connect(self._follow)
+        self.decisions.ordered.connect(self._on_ready)
+        self.canvas.keys.choice.changed.connect(self._name_keys)
         workspace.run.changed.connect(self._on_run)
         workspace.run.advanced.connect(self._on_advanced)
         workspace.run.threshold_changed.connect(self._on_advanced)
@@ -160,7 +175,7 @@ class DecisionsTab(QWidget):
         elif self.isVisible():
             with_sum = self.workspace.run.policy == "learned"
             engine.ask(lambda a: parts_of_all(a, with_sum=with_sum), self._on_parts, key="parts of all")
-            queue.compute_ahead(self._on_ready)
+            self.decisions.order_soon()
         has_rows = engine is not None
         for widget in (self.next, self.undo, self.redo, self.state, self.id_filter, self.smallest):
             widget.setEnabled(has_rows)
@@ -236,7 +251,7 @@ class DecisionsTab(QWidget):
         n_rows = self.table.rowCount()
         n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
         n_queue = len(self.decisions.open_actions())
-        self.count.setText(f"{n_rows:,} of {n_all:,} merges shown · {n_queue:,} left to decide")
+        self.count.setText(f"{n_rows:,} of {n_all:,} contacts · {n_queue:,} open questions")
 
     # What the user does, and what happens elsewhere.
 
@@ -249,8 +264,18 @@ class DecisionsTab(QWidget):
                 min_voxels=self.smallest.value(),
             )
         )
+        if self.decisions.walk is not None:
+            self.decisions.walk.is_wanted = self._passes
         self._follow()
         self._count_rows()
+
+    def _passes(self, actions: np.ndarray) -> np.ndarray:
+        """Tell which actions the filters let through: the next question is one of them."""
+        arrays = self.table.arrays
+        if arrays is None:
+            return np.ones(len(actions), dtype=bool)
+        passes: np.ndarray = self.table.filter.mask(arrays)[actions]
+        return passes
 
     def _on_row(self, index: Any, before: Any = None) -> None:
         action = self.table.action_at(index.row())
@@ -289,6 +314,8 @@ class DecisionsTab(QWidget):
 
     def _on_run(self) -> None:
         self._parts = {}
+        if self.decisions.walk is not None:
+            self.decisions.walk.is_wanted = self._passes
         self.refresh()
 
     def _on_advanced(self, _: Any) -> None:

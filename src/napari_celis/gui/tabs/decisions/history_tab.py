@@ -17,15 +17,28 @@ from napari_celis.gui.qt.widgets import button, row, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
 
-KINDS = {"greedy": "merge", "manual": "merge", "keep-apart": "keep apart", "cut": "cut"}
+KINDS = {
+    "greedy": "merge",
+    "manual": "merge",
+    "keep-apart": "keep apart",
+    "cut": "cut",
+    "confirm": "still right",
+    "not-here": "not here",
+}
 HEADERS = (
     ("Step", "Place in the history"),
     ("Who", "Greedy, or you"),
     ("What", "Kind of decision"),
-    ("Score", "Score when it was decided; a cut has none"),
+    ("Score", "Score when it was decided; a cut and a merge that is still right have none"),
     ("Left", "Segments left afterwards"),
 )
-COLOURS = {"manual": "sky", "keep-apart": "orange", "cut": "vermilion"}
+COLOURS = {
+    "manual": "sky",
+    "keep-apart": "orange",
+    "cut": "vermilion",
+    "confirm": "sky",
+    "not-here": "orange",
+}
 EMPTY = "No decision has been made yet."
 
 
@@ -103,7 +116,7 @@ def _texts(step: Step) -> tuple[str, ...]:
         str(step.index + 1),
         who,
         KINDS[step.kind],
-        "–" if step.kind == "cut" else signed(step.score),
+        "–" if step.kind in ("cut", "confirm") else signed(step.score),
         short_number(step.n_segments),
     )
 

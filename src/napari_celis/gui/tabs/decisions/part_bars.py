@@ -13,7 +13,7 @@ from napari_celis.gui.qt.numbers import signed
 class PartBars(QWidget):
     """The parts of a score as bars: what speaks for a merge to the left, what speaks against to the right."""
 
-    ROW, NAME, NUMBER = 18, 90, 64
+    ROW, NAME, NUMBER = 18, 104, 64
     INDENT = 5
     """Where texts begin above and below."""
 

@@ -18,6 +18,7 @@ from napari_celis.io.blocks import Kind
 from napari_celis.io.meshes import segment_mesh, write_meshes
 from napari_celis.io.neuroglancer import LinkedVolume, write_link
 from napari_celis.io.parts import Range, at_level, cropped
+from napari_celis.io.precomputed_segments import HAS_MESHES
 from napari_celis.io.volumes import write_volume
 from napari_celis.pipeline.stages import Report
 
@@ -169,6 +170,7 @@ def _write(part: Part, target: Path, report: Report, stage: str, start: float, s
         part.resolved(),
         target,
         kind=part.kind,
+        meshes=part.kind == "labels" and HAS_MESHES,
         progress=lambda done, total: report(stage, start + share * done / total),
     )
 
