@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The first example of a kernel compiles it, which no deadline allows for.
+settings.register_profile("celis", deadline=None)
+settings.load_profile("celis")
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from napari_celis.pipeline.memory import bytes_needed
 from napari_celis.pipeline.recipe import prepare_inputs
 
 MEASURE = """
-import json, sys, threading, time, psutil
+import json, sys, psutil
 from napari_celis.io.affinities import open_affinities
 from napari_celis.io.samples import bundled_models, sample_volumes
 from napari_celis.models.model_file import load_model
@@ -44,19 +44,13 @@ choice = Choice(
     affinities=open_affinities(affinities) if affinities else None,
     model=load_model(bundled_models()["phantom"]),
 )
-process, peak = psutil.Process(), 0
-before = process.memory_info().rss
-
-def watch():
-    global peak
-    while True:
-        peak = max(peak, process.memory_info().rss)
-        time.sleep(0.004)
-
-threading.Thread(target=watch, daemon=True).start()
+before = psutil.Process().memory_info().rss
 prepared = prepare(choice)
 for _ in range(200):
     prepared.agglomerator.step(prepared.threshold)
+# The system's own count: a thread that looks now and then misses a short peak on a busy machine.
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+peak = 1024 * int(status["VmHWM"].split()[0])
 print(json.dumps([peak - before, bytes_needed(choice)]))
 """
 
@@ -70,6 +64,7 @@ def affinities(tmp_path_factory):
     return str(path)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell the peak otherwise")
 @pytest.mark.parametrize(
     ("supervoxels", "with_affinities"), [("given", False), ("given", True), ("made", True)]
 )
