@@ -142,26 +142,19 @@ def test_short_numbers_follow_the_long_ones(boxes, monkeypatch):
 def test_the_best_weights_are_returned_when_validation_gets_worse(boxes, monkeypatch):
     image, truth = boxes
     trainer = AffinityTrainer([(image, truth)], replace(TINY, validate_every=1, patience=3))
-    scores = iter([3.0, 1.0, 2.0, 2.0, 1.5, 0.0])
+    scores = iter([0.3, 0.9, 0.7, 0.7, 0.8, 0.6, 1.0])
     figures = judge(np.full((3, 1, 1, 1), 0.5), np.ones((3, 1, 1, 1), bool), np.ones((3, 1, 1, 1), bool))
-    monkeypatch.setattr(
-        module, "judge_several", lambda *_: replace(figures, balanced_cross_entropy=next(scores))
-    )
-    best = None
+    monkeypatch.setattr(module, "judge_several", lambda *_: replace(figures, auc=next(scores)))
+    best, rates = None, []
     for record in trainer.run(steps=100):
+        rates.append(record.learning_rate)
         if record.is_best:
             best = {name: tensor.clone() for name, tensor in trainer.result().state_dict().items()}
-    assert (record.step, trainer.best_step, trainer.is_satisfied) == (5, 2, True)
+    # After the third worse judgement a quarter of the five steps is left, with a falling rate.
+    assert (record.step, trainer.best_step, trainer.is_satisfied) == (6, 2, True)
+    assert rates[-1] <= rates[-2]
     assert list(trainer.run(steps=100)) == []
     assert all(torch.equal(tensor, best[name]) for name, tensor in trainer.result().state_dict().items())
-
-
-def test_an_earlier_end_keeps_the_schedule(boxes):
-    whole, short = (AffinityTrainer([boxes], replace(TINY, holdout=0)) for _ in range(2))
-    expected = list(whole.run(8))[:5]
-    assert list(short.run(8, stop_at=5)) == expected
-    assert list(short.run(8, stop_at=5)) == []
-    assert short.step == 5
 
 
 def test_several_volumes_are_drawn_from_as_often_as_they_have_labels(boxes):

@@ -30,6 +30,8 @@ from napari_celis.training.affinity_loss import AffinityFigures, affinity_loss, 
 from napari_celis.training.affinity_settings import AffinityRecord, AffinityTraining, hold_out
 from napari_celis.training.shape_head import ShapeHead, shape_map
 
+COOLING = 0.25
+"""Share of the steps made so far that the learning rate takes to fall when validation stops improving."""
 ImageAndTruth = tuple[np.ndarray, np.ndarray]
 """Grey values and true objects, shape (Z, Y, X) each."""
 
@@ -71,6 +73,8 @@ class AffinityTrainer:
         self.step, self.best_step = 0, 0
         self.best: float | None = None
         self.n_worse = 0
+        self.cooling: tuple[int, int] | None = None
+        """Steps between which the learning rate falls to 0, once validation has stopped improving."""
         fit, judged = [], [self._labelled(*pair) for pair in validation or ()]
         for image, truth in volumes:
             image, labels = self._labelled(image, truth)
@@ -91,15 +95,13 @@ class AffinityTrainer:
         self._average = {name: tensor.clone() for name, tensor in self.net.state_dict().items()}
         self._best_weights = self._average
 
-    def run(self, steps: int, *, stop_at: int | None = None) -> Iterator[AffinityRecord]:
+    def run(self, steps: int) -> Iterator[AffinityRecord]:
         """Train until the steps are done or validation stops improving.
 
         Parameters
         ----------
         steps : int
             Total number of steps, those of earlier runs included; the learning rate falls until then.
-        stop_at : int, optional
-            Step at which to end before that.
 
         Yields
         ------
@@ -107,25 +109,26 @@ class AffinityTrainer:
             Whoever stops here may store `state()` and go on another day.
         """
         losses: list[float] = []
-        end = steps if stop_at is None else min(steps, stop_at)
-        while self.step < end and not self.is_satisfied:
-            rate = self._learning_rate(self.step / steps)
+        while self.step < steps and not self.is_satisfied:
+            rate = self._learning_rate(steps)
             with explained_memory(self.net.device, "Use --device cpu, or smaller patches."):
                 losses.append(self._one_step(rate))
             self.step += 1
-            is_last = self.step >= end
+            is_last = self.step >= steps or self.is_satisfied
             judged = self._validation is not None and (
                 is_last or self.step % self.settings.validate_every == 0
             )
             if judged or is_last or self.step % self.settings.report_every == 0:
                 figures, is_best = self._validate() if judged else (None, False)
+                if self.cooling is None and self.n_worse >= self.settings.patience:
+                    self.cooling = self.step, min(steps, self.step + max(1, round(COOLING * self.step)))
                 yield AffinityRecord(self.step, float(np.mean(losses)), rate, figures, is_best)
                 losses.clear()
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether validation has stopped improving."""
-        return self._validation is not None and self.n_worse >= self.settings.patience
+        """Whether validation has stopped improving, and the learning rate has fallen since."""
+        return self.cooling is not None and self.step >= self.cooling[1]
 
     def result(self) -> AffinityNet:
         """Return a network with the best weights so far, in evaluation mode."""
@@ -149,6 +152,7 @@ class AffinityTrainer:
             "best": self.best,
             "best_step": self.best_step,
             "n_worse": self.n_worse,
+            "cooling": self.cooling,
             "rng": self._rng.bit_generator.state,
         }
         return {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}, facts
@@ -179,6 +183,7 @@ class AffinityTrainer:
             self._rng.bit_generator.state = facts["rng"]
             self.step, self.best_step = int(facts["step"]), int(facts["best_step"])
             self.best, self.n_worse = facts["best"], int(facts["n_worse"])
+            self.cooling = None if facts["cooling"] is None else (facts["cooling"][0], facts["cooling"][1])
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise TrainingError(
                 f"The saved training does not belong to these settings, or is damaged ({error}). "
@@ -253,10 +258,12 @@ class AffinityTrainer:
             )
         return prepared
 
-    def _learning_rate(self, progress: float) -> float:
-        """Rise, then fall along a half cosine."""
+    def _learning_rate(self, steps: int) -> float:
+        """Rise, then fall along a half cosine; straight to 0 once nothing gets better."""
         rise = min(1.0, (self.step + 1) / self.settings.warmup)
-        return self.settings.learning_rate * rise * 0.5 * (1 + math.cos(math.pi * progress))
+        begin, end = self.cooling or (self.step, self.step + 1)
+        fall = 0.5 * (1 + math.cos(math.pi * begin / steps)) * (end - self.step) / (end - begin)
+        return self.settings.learning_rate * rise * fall
 
     def _one_step(self, rate: float) -> float:
         """Draw a batch, follow its gradient, and average the weights."""
@@ -320,7 +327,8 @@ class AffinityTrainer:
         figures = judge_several(
             (predict_affinities(net, image), targets, known) for image, targets, known in self._validation
         )
-        value = figures.balanced_cross_entropy
+        # Networks become surer while they learn, which cross-entropy punishes before ranks get worse.
+        value = 1 - figures.auc if math.isfinite(figures.auc) else figures.balanced_cross_entropy
         is_best = self.best is None or value < self.best
         if is_best:
             self.best, self.best_step, self.n_worse = value, self.step, 0

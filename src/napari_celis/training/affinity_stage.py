@@ -32,8 +32,8 @@ VALIDATIONS, JUDGED_EVERY = 20, 50
 """How often a network is judged on the other fold in the course of its steps, at most; and the fewest steps
 between two judgements."""
 PATIENCE = 8
-"""Judgements without a better one after which it ends."""
-JUDGED_BOX = (24, 128, 128)
+"""Judgements without a better one after which its learning rate falls to 0, and it ends."""
+JUDGED_BOX = (32, 160, 160)
 """Voxels of each piece of the other fold that a network is judged by."""
 LEAST_TRAINING = 0.2
 """Share of a network's time that is for training, however large the volume is that it is used on."""
@@ -141,7 +141,6 @@ def fit_affinity(
     checkpoint: Checkpoint,
     *,
     validation: Sequence[ImageAndTruth] | None = None,
-    stop_at: int | None = None,
 ) -> Records[FittedAffinity]:
     """Train one affinity network, or go on with it where the checkpoint has it.
 
@@ -157,8 +156,6 @@ def fit_affinity(
         Keeps the trainer's state every so often, and the network when it is done.
     validation : sequence of (ndarray, ndarray), optional
         What to judge it by; when it no longer gets better there, it ends.
-    stop_at : int, optional
-        Step at which it ends in any case.
     """
     finished, ended = checkpoint.load(part), checkpoint.load(f"{part}-ending")
     if finished is not None and ended is not None:
@@ -172,7 +169,7 @@ def fit_affinity(
     if earlier is not None:
         trainer.resume(*earlier)
     kept = time.monotonic()
-    for record in trainer.run(plan.steps, stop_at=stop_at):
+    for record in trainer.run(plan.steps):
         if time.monotonic() - kept > KEEP_SECONDS:
             checkpoint.keep(unfinished, *trainer.state())
             kept = time.monotonic()

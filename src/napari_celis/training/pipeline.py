@@ -128,13 +128,12 @@ def train_model(
     records_of_policies = stage.policies((first, second), energies)
     policies = yield from within(records_of_policies, middle + ENERGY_SHARE, 1 - AFFINITY_SHARE / 3)
     # There is nothing left to stop by: as many steps as one of the folds could use.
-    stop_at = max(ending["best_step"] for ending in endings)
+    steps = max(ending["best_step"] for ending in endings)
     last = fit_affinity(
         "affinity network 3 of 3",
         [(one.image, one.truth) for one in volumes],
-        plan,
+        replace(plan, steps=steps),
         checkpoint,
-        stop_at=stop_at,
     )
     fitted = yield from within(last, 1 - AFFINITY_SHARE / 3, 1.0)
     aucs = [_unseen_auc(*pair) for pair in zip(affinities, volumes, strict=True)]
