@@ -72,7 +72,7 @@ is_new_enough() {
 }
 
 find_python() {
-    for candidate in python3 python3.13 python3.12 python3.11; do
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
         if is_new_enough "$candidate"; then
             "$candidate" -c 'import ensurepip, venv' >/dev/null 2>&1 ||
                 fail "$candidate has no venv module: install it (Debian: apt-get install python3-venv)," \

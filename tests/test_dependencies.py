@@ -16,6 +16,7 @@ TOOLS = {
     "mypy": "checks types",
     "napari-celis": "stands for its own extras",
     "pyqt6": "the Qt that qtpy finds",
+    "pyside6-essentials": "the other Qt that qtpy finds, on request",
     "pytest-qt": "a plugin",
     "pytest-timeout": "a plugin",
     "pytest-xdist": "a plugin",

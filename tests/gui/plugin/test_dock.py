@@ -39,7 +39,7 @@ def test_a_training_goes_on_while_the_dock_is_closed(
     volumes = small_volumes()
     viewer.add_layer(Image(volumes["image"].data, name="image", scale=(10, 10, 10)))
     viewer.add_layer(Labels(volumes["truth"].data, name="truth", scale=(10, 10, 10)))
-    dock, panel = viewer.window.add_plugin_dock_widget("napari-celis", "CELIS")
+    dock, panel = viewer.window.add_plugin_dock_widget("napari-celis")
     panel.show_tab("Train")
     train = panel.tab("Train")
     train.form.output.value = tmp_path / "new.safetensors"
@@ -50,7 +50,7 @@ def test_a_training_goes_on_while_the_dock_is_closed(
     close_dock(panel)
     assert psutil.pid_exists(pid)
     viewer.layers.remove("truth")
-    dock, again = viewer.window.add_plugin_dock_widget("napari-celis", "CELIS")
+    dock, again = viewer.window.add_plugin_dock_widget("napari-celis")
     assert again is panel
     assert dock.widget() is panel
     qtbot.waitUntil(panel.isVisible)

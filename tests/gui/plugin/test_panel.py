@@ -24,7 +24,7 @@ def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_vie
     be_patient(qtbot)
     # One window for everything: each takes seconds to open.
     viewer = make_napari_viewer(show=True)
-    _, panel = viewer.window.add_plugin_dock_widget("napari-celis", "CELIS")
+    _, panel = viewer.window.add_plugin_dock_widget("napari-celis")
     workspace = panel.workspace
     assert workspace is Workspace.of(viewer)
     titles = [panel.tabs.tabText(index) for index in range(panel.tabs.count())]
@@ -66,7 +66,7 @@ def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_vie
 
 def test_progress_can_be_cancelled_in_the_panel(our_plugin, make_napari_viewer, qtbot):
     viewer = make_napari_viewer()
-    _, panel = viewer.window.add_plugin_dock_widget("napari-celis", "CELIS")
+    _, panel = viewer.window.add_plugin_dock_widget("napari-celis")
     workspace, is_open = panel.workspace, threading.Event()
 
     def work(report):

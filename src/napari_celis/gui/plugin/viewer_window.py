@@ -16,7 +16,7 @@ from napari_celis.gui.layers.volume_layers import KINDS, LOOKS, volume_to_layer
 from napari_celis.gui.plugin.panel import CelisPanel
 
 SETTLE_MS = 1500
-PANEL_NAME = "CELIS"
+PANEL_NAME = "Segment and proofread neurons (CELIS)"
 
 
 def open_viewer(volumes: Mapping[str, Volume], size: tuple[int, int] | None = None) -> Viewer:

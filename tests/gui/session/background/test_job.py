@@ -20,3 +20,17 @@ def test_every_stage_and_the_end_are_told_but_not_every_step(qtbot):
     assert {("first", 0.0), ("first", 1.0), ("second", 0.0), ("second", 1.0)} <= set(told)
     assert len(told) < 100
     assert told == sorted(told)
+
+
+def test_nothing_is_told_after_closing_not_even_what_is_on_its_way(qtbot):
+    job = Job(lambda report: "done", "celis test")
+    told = []
+    job.returned.connect(told.append)
+    job.ended.connect(lambda: told.append("ended"))
+    job.start()
+    # The answer is in the queue of this thread when it comes to look there.
+    job._thread.join()
+    job.close()
+    with qtbot.waitSignal(job.destroyed):
+        job.deleteLater()
+    assert told == []

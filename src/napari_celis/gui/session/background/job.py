@@ -119,7 +119,7 @@ class Job(QObject):
     def __init__(self, work: Callable[[Report], Any], name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._work, self._name = work, name
-        self._is_cancelled = threading.Event()
+        self._is_cancelled, self._is_closed = threading.Event(), False
         self._thread: threading.Thread | None = None
         self._told_stage, self._told_at = "", 0.0
         self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
@@ -135,7 +135,8 @@ class Job(QObject):
     def close(self) -> None:
         """Cancel, and wait until the thread has ended; no signal comes any more."""
         self.cancel()
-        self._told.disconnect(self._on_told)
+        # Not by taking the connection apart: what is in the queue already would still arrive under PySide6.
+        self._is_closed = True
         if self._thread is not None:
             self._thread.join()
 
@@ -167,6 +168,8 @@ class Job(QObject):
 
     def _on_told(self, event: _Event) -> None:
         """Pass on what the thread told."""
+        if self._is_closed:
+            return
         match event:
             case _Progressed():
                 self.progressed.emit(event.progress)

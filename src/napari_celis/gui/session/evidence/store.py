@@ -47,7 +47,7 @@ class EvidenceStore(QObject):
         self._wanted: list[Request] = []
         self._is_closing = False
         self._thread: threading.Thread | None = None
-        self._told.connect(self.made, Qt.ConnectionType.QueuedConnection)
+        self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
 
     def use(self, scene: Scene | None) -> None:
         """Work on another volume, or on none; everything that was made is forgotten."""
@@ -80,6 +80,11 @@ class EvidenceStore(QObject):
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+
+    def _on_told(self, key: Hashable) -> None:
+        """Pass on what the thread told; what is on its way when the window closes finds nothing any more."""
+        if not self._is_closing:
+            self.made.emit(key)
 
     def _work(self) -> None:
         while True:
