@@ -16,9 +16,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from sphinx.cmd.build import build_main
+
 from site_commands import commands_page
 from site_reference import front_door_page, inner_rooms_page
-from sphinx.cmd.build import build_main
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -40,7 +41,9 @@ QUICK_START = ("## Two commands", "## Further")
 """Where the part of README.md begins that is the quick start, and where it ends."""
 ELSEWHERE = {"](../CONTRIBUTING.md": "](contributing.md", "](../README.md": "](quick-start.md"}
 """Links to files above docs/, and to their pages."""
-LOADED = re.compile(r'<(?:script|img|iframe|link(?=[^>]*stylesheet))[^>]*(?:src|href)="((?:https?:)?//[^"]*)"')
+LOADED = re.compile(
+    r'<(?:script|img|iframe|link(?=[^>]*stylesheet))[^>]*(?:src|href)="((?:https?:)?//[^"]*)"'
+)
 """What a browser would load from another computer."""
 
 
@@ -87,7 +90,9 @@ def example(path: Path) -> str:
     for cell in re.split(r"^# %%", text, flags=re.MULTILINE)[1:]:
         kind, _, body = cell.partition("\n")
         if "[markdown]" in kind:
-            parts.append("\n".join(line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines()))
+            parts.append(
+                "\n".join(line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines())
+            )
         else:
             parts.append(f"```python\n{body.strip()}\n```")
     parts.append(f"The whole script is `docs/examples/{path.name}`; the tests run it.")
@@ -129,7 +134,9 @@ def main() -> None:
         write_sources(sources)
         shutil.copy(DOCS / "conf.py", sources)
         strictly = ["--fail-on-warning", "--keep-going", "--quiet", "--fresh-env"]
-        failed = build_main([*strictly, "--builder", "html", "--doctree-dir", str(cache), str(sources), str(output)])
+        failed = build_main(
+            [*strictly, "--builder", "html", "--doctree-dir", str(cache), str(sources), str(output)]
+        )
     found = loaded_from_elsewhere(output)
     if failed or found:
         raise SystemExit("\n".join(["The site is not right: see the lines above.", *found]))

@@ -48,7 +48,9 @@ def section(name: str, command: Any) -> str:
     paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
     records = [record for part in command.params if (record := part.get_help_record(context)) is not None]
     entries = "\n".join(f"`{written}`\n:   {escaped(text) or '–'}\n" for written, text in records)
-    return "\n".join([f"## {name}", "", *(f"{part}\n" for part in paragraphs), f"```\n{name} {usage}\n```\n", entries])
+    return "\n".join(
+        [f"## {name}", "", *(f"{part}\n" for part in paragraphs), f"```\n{name} {usage}\n```\n", entries]
+    )
 
 
 def escaped(text: str) -> str:

@@ -26,7 +26,9 @@ def front_door_page() -> str:
     """Show every name of the package itself."""
     listed = {name for names in FRONT_DOOR.values() for name in names}
     if listed != set(napari_celis.__all__):
-        raise ValueError(f"FRONT_DOOR and napari_celis.__all__ differ in {listed ^ set(napari_celis.__all__)}.")
+        raise ValueError(
+            f"FRONT_DOOR and napari_celis.__all__ differ in {listed ^ set(napari_celis.__all__)}."
+        )
     parts = [
         "# Front door\n\n`import napari_celis as celis`: these names stay as they are. Each is loaded when it is first used; "
         "the full name says from where. [The library](../api.md) shows them in use.\n"
