@@ -20,7 +20,6 @@ default_role = "code"
 autodoc_typehints = "none"  # docstrings say it in words
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
-autodoc_class_signature = "separated"
 napoleon_google_docstring = False
 napoleon_use_param = napoleon_use_rtype = False  # types are words, not links
 add_module_names = False

@@ -2,9 +2,9 @@
 
     python scripts/build_site.py [--output DIR]
 
-The quick start is a part of README.md, the command reference comes from the command tree, the library reference
-from docstrings, and examples from the scripts that the tests run; so none of them can be out of date. A warning is
-an error, and so is a page that would load something from another computer.
+The quick start is a part of README.md, the command reference comes from the command tree, the library
+reference from docstrings, and examples from the scripts that the tests run; so none of them can be out
+of date. A warning is an error, and so is a page that would load something from another computer.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ DOCS = ROOT / "docs"
 NAVIGATION = {
     "Start here": ("install", "quick-start", "tutorial"),
     "User guide": (
-        "user-guide", "learning-from-answers", "training", "affinities", "watershed", "scale", "formats", "glossary",
+        "user-guide", "learning-from-answers", "training", "affinities", "watershed", "scale", "formats",
+        "glossary",
     ),
     "Commands and library": ("commands", "api", "reference/front-door", "reference/inner-rooms"),
     "Examples": (
-        "examples/agglomerate_and_evaluate", "examples/own_energy_and_policy", "examples/blocks_on_a_local_cluster",
+        "examples/agglomerate_and_evaluate", "examples/own_energy_and_policy",
+        "examples/blocks_on_a_local_cluster",
     ),
     "The method": ("method", "pruning", "metrics", "phantom"),
     "What was measured": ("accuracy", "baselines", "benchmarks", "reliability"),
@@ -39,8 +41,12 @@ NAVIGATION = {
 """The pages in the order of the menu: what a newcomer needs first, what a developer needs last."""
 QUICK_START = ("## Two commands", "## Further")
 """Where the part of README.md begins that is the quick start, and where it ends."""
-ELSEWHERE = {"](../CONTRIBUTING.md": "](contributing.md", "](../README.md": "](quick-start.md"}
-"""Links to files above docs/, and to their pages."""
+ELSEWHERE = {
+    "](../CONTRIBUTING.md": "](contributing.md",
+    "](../README.md": "](quick-start.md",
+    "](examples)": "](examples/agglomerate_and_evaluate.md)",
+}
+"""Links to files that are no pages of docs/, and to their pages."""
 LOADED = re.compile(
     r'<(?:script|img|iframe|link(?=[^>]*stylesheet))[^>]*(?:src|href)="((?:https?:)?//[^"]*)"'
 )

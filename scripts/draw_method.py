@@ -2,9 +2,9 @@
 
     python scripts/draw_method.py [--only NAME …] [--output DIR]
 
-Most show one section of the bundled sample and a descriptor that is flat, so that every pair can be drawn where it
-is: 24 pairs in a box of one section, instead of 512 in a cube. All else is what a run computes. The figure of the
-whole contact shows a run with the bundled model.
+Most show one section of the bundled sample and a descriptor that is flat, so that every pair can be
+drawn where it is: 24 pairs in a box of one section, instead of 512 in a cube. All else is what a run
+computes. The figure of the whole contact shows a run with the bundled model.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ def draw_flips(folder: Path) -> None:
     for component, letter in letters.items():
         rows, columns = np.nonzero(view.components[inner][0] == component)
         middle = np.argmin(np.hypot(rows - rows.mean(), columns - columns.mean()))
-        left.text(columns[middle] + low[2], rows[middle] + low[1], letter, fontsize=13, weight="bold", color=INK,
-                  ha="center", va="center")  # fmt: skip
+        at = columns[middle] + low[2], rows[middle] + low[1]
+        left.text(*at, letter, fontsize=13, weight="bold", color=INK, ha="center", va="center")
     table = np.zeros((len(open_pairs[: len(PAIR_COLOURS)]) + 1, view.spec.n_bits), int)
     table[0] = view.before
     for number, pair in enumerate(open_pairs[: len(PAIR_COLOURS)]):
@@ -197,7 +197,8 @@ def draw_flips(folder: Path) -> None:
     )
     right.set_yticks(
         range(len(table)),
-        ["descriptor", *(f"{letters[a]} + {letters[b]}" for a, b in open_pairs[: len(PAIR_COLOURS)])], fontsize=9,
+        ["descriptor", *(f"{letters[a]} + {letters[b]}" for a, b in open_pairs[: len(PAIR_COLOURS)])],
+        fontsize=9,
     )  # fmt: skip
     right.set_xticks(np.arange(-0.5, view.spec.n_bits), [])
     right.set_yticks(np.arange(-0.5, len(table)), minor=True)
@@ -352,7 +353,7 @@ def telling(agglomerator: celis.Agglomerator) -> int:
 def _draw_changes(
     folder: Path, dense: np.ndarray, ends: list[int], sides: list[np.ndarray], alone: Any, whole: Any
 ) -> None:
-    """Draw energy changes at centres, for an action and for its contact, in the section that has most of them."""
+    """Draw energy changes at centres, for an action and its contact, in the section that has most of them."""
     heights, counts = np.unique(alone.centres[:, 0], return_counts=True)
     z = int(heights[counts.argmax()])
     near = whole.centres[np.abs(whole.centres[:, 0] - z) <= 2]

@@ -13,8 +13,9 @@ INTRODUCTION = """# Commands
 
 Made from the command tree when this site is built: it says what `celis COMMAND --help` says.
 
-A volume is written `path[:dataset]`, for example `train.h5:volumes/raw`. A mistake ends in one sentence that says what to
-do, and exit code 1; wrong usage in exit code 2. Every command takes `--debug` to show a traceback instead.
+A volume is written `path[:dataset]`, for example `train.h5:volumes/raw`. A mistake ends in one sentence that
+says what to do, and exit code 1; wrong usage in exit code 2. Every command takes `--debug` to show a
+traceback instead.
 """
 
 

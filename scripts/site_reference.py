@@ -22,6 +22,18 @@ FRONT_DOOR = {
 """The names that stay, in the order in which they are used."""
 
 
+FRONT_DOOR_TEXT = """# Front door
+
+`import napari_celis as celis`: these names stay as they are, and each is loaded when it is first used.
+[The library](../api.md) shows them in use.
+"""
+INNER_ROOMS_TEXT = """# Inner rooms
+
+What the examples import from behind the [front door](front-door.md). It may change from version to version;
+[architecture](../architecture.md) shows where everything is.
+"""
+
+
 def front_door_page() -> str:
     """Show every name of the package itself."""
     listed = {name for names in FRONT_DOOR.values() for name in names}
@@ -29,24 +41,11 @@ def front_door_page() -> str:
         raise ValueError(
             f"FRONT_DOOR and napari_celis.__all__ differ in {listed ^ set(napari_celis.__all__)}."
         )
-    parts = [
-        "# Front door\n\n`import napari_celis as celis`: these names stay as they are. Each is loaded when it is first used; "
-        "the full name says from where. [The library](../api.md) shows them in use.\n"
-    ]
+    parts = [FRONT_DOOR_TEXT]
     for title, names in FRONT_DOOR.items():
         parts.append(f"## {title}\n")
-        parts += [shown(f"napari_celis.{napari_celis._HOME[name]}", name) for name in names]
+        parts += [shown("napari_celis", name) for name in names]
     return "\n".join(parts)
-
-
-def shown(module: str, name: str) -> str:
-    """Return what makes Sphinx show one name: a heading, and its docstring."""
-    value = getattr(import_module(module), name)
-    kind = "class" if isinstance(value, type) else "function" if callable(value) else "data"
-    if kind == "class" and issubclass(value, Exception):
-        kind = "exception"
-    directive = f"```{{eval-rst}}\n.. auto{kind}:: {module}.{name}\n```\n"
-    return f"### {name}\n\n`from {module} import {name}`\n\n{directive}"
 
 
 def inner_rooms_page(sources: list[str]) -> str:
@@ -57,18 +56,22 @@ def inner_rooms_page(sources: list[str]) -> str:
     sources : list of str
         Pages with blocks of Python.
     """
-    rooms: dict[str, dict[str, set[str]]] = {}
+    parts, last = [INNER_ROOMS_TEXT], ""
     for module, name in sorted({pair for text in sources for pair in imported(text)}):
-        room = module.split(".")[1]
-        rooms.setdefault(room, {}).setdefault(module, set()).add(name)
-    parts = [
-        "# Inner rooms\n\nWhat the examples import from behind the [front door](front-door.md). It may change from version to "
-        "version; [architecture](../architecture.md) shows where everything is.\n"
-    ]
-    for room, modules in rooms.items():
-        parts.append(f"## {room}\n")
-        parts += [shown(module, name) for module, names in modules.items() for name in sorted(names)]
+        if module != last:
+            parts.append(f"## {module.removeprefix('napari_celis.')}\n")
+            last = module
+        parts.append(shown(module, name))
     return "\n".join(parts)
+
+
+def shown(module: str, name: str) -> str:
+    """Return what makes Sphinx show the docstring of one name."""
+    value = getattr(import_module(module), name)
+    kind = "class" if isinstance(value, type) else "function" if callable(value) else "data"
+    if kind == "class" and issubclass(value, Exception):
+        kind = "exception"
+    return f"```{{eval-rst}}\n.. auto{kind}:: {module}.{name}\n```\n"
 
 
 def imported(text: str) -> set[tuple[str, str]]:
