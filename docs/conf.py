@@ -35,3 +35,15 @@ html_theme_options = {"navigation_with_keys": True}
 copybutton_prompt_text = "$ "
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", _keep_sentences, priority=900)
+
+
+def _keep_sentences(app, what, name, obj, options, lines):
+    """Put together what napoleon takes apart: it reads `The voxels: an array.` as a type and its text."""
+    types = [index for index, line in enumerate(lines) if line.startswith(":type: ")]
+    if what in ("attribute", "property") and types:
+        lines[0] = f"{lines[types[0]].removeprefix(':type: ')}: {lines[0]}"
+        del lines[types[0] :]

@@ -24,20 +24,46 @@ from site_reference import front_door_page, inner_rooms_page
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 NAVIGATION = {
-    "Start here": ("install", "quick-start", "tutorial"),
-    "User guide": (
-        "user-guide", "learning-from-answers", "training", "affinities", "watershed", "scale", "formats",
-        "glossary",
-    ),
-    "Commands and library": ("commands", "api", "reference/front-door", "reference/inner-rooms"),
-    "Examples": (
-        "examples/agglomerate_and_evaluate", "examples/own_energy_and_policy",
-        "examples/blocks_on_a_local_cluster",
-    ),
-    "The method": ("method", "pruning", "metrics", "phantom"),
-    "What was measured": ("accuracy", "baselines", "benchmarks", "reliability"),
-    "The project": ("architecture", "contributing", "changelog"),
-}  # fmt: skip
+    "Start here": {"Installation": "install", "Quick start": "quick-start", "Tutorial": "tutorial"},
+    "User guide": {
+        "The panel": "user-guide",
+        "Learning from answers": "learning-from-answers",
+        "Training and models": "training",
+        "Affinities": "affinities",
+        "Watershed": "watershed",
+        "Large volumes": "scale",
+        "Formats": "formats",
+        "Glossary": "glossary",
+    },
+    "Commands and library": {
+        "Commands": "commands",
+        "The library": "api",
+        "Front door": "reference/front-door",
+        "Inner rooms": "reference/inner-rooms",
+    },
+    "Examples": {
+        "Agglomerate and evaluate": "examples/agglomerate_and_evaluate",
+        "Own energy and policy": "examples/own_energy_and_policy",
+        "Blocks on a local cluster": "examples/blocks_on_a_local_cluster",
+    },
+    "The method": {
+        "The method": "method",
+        "Pruning": "pruning",
+        "Metrics": "metrics",
+        "The phantom": "phantom",
+    },
+    "What was measured": {
+        "Accuracy": "accuracy",
+        "Baselines": "baselines",
+        "Benchmarks": "benchmarks",
+        "Reliability": "reliability",
+    },
+    "The project": {
+        "Architecture": "architecture",
+        "Contributing": "contributing",
+        "Changelog": "changelog",
+    },
+}
 """The pages in the order of the menu: what a newcomer needs first, what a developer needs last."""
 QUICK_START = ("## Two commands", "## Further")
 """Where the part of README.md begins that is the quick start, and where it ends."""
@@ -71,7 +97,13 @@ def made_pages() -> dict[str, str]:
 def menu() -> str:
     """Return what makes the menu at the left of every page."""
     trees = (
-        "\n".join([f"```{{toctree}}\n:hidden:\n:caption: {title}\n", *pages, "```"])
+        "\n".join(
+            [
+                f"```{{toctree}}\n:hidden:\n:caption: {title}\n",
+                *(f"{name} <{page}>" for name, page in pages.items()),
+                "```",
+            ]
+        )
         for title, pages in NAVIGATION.items()
     )
     return "\n\n" + "\n\n".join(trees) + "\n"
