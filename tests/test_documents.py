@@ -1,11 +1,10 @@
-"""Documents do what they say: commands of README and tutorial run as they stand there, and examples too.
+"""Documents do what they say: commands of README and tutorial run as they stand there.
 
-Code of docs/api.md runs in test_front_door.py.
+Code of docs/api.md runs in test_front_door.py, that of docs/examples in test_examples.py.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -111,26 +110,3 @@ def test_pictures_and_pages_that_are_linked_exist(checkout):
         for place in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
             if not place.startswith(("http:", "https:")):
                 assert (page.parent / place).exists(), f"{page.name} links to {place}"
-
-
-EXAMPLES = {
-    "agglomerate_and_evaluate": "segmentation split 0.",
-    "own_energy_and_policy": "the same to the bit: True",
-    "blocks_on_a_local_cluster": "VI between blocks and the whole: 0.0",
-}
-"""The scripts of docs/examples, and what each has to print."""
-
-
-def test_all_examples_are_run(checkout):
-    assert {path.stem for path in (checkout / "docs/examples").glob("*.py")} == set(EXAMPLES)
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_example(name, checkout, tmp_path):
-    # Workers of a local cluster load the package too.
-    done = subprocess.run(
-        [sys.executable, checkout / f"docs/examples/{name}.py"],
-        cwd=tmp_path, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert EXAMPLES[name] in done.stdout
