@@ -43,14 +43,24 @@ class Studio:
         Another model than that of the sample.
     volume : Path, optional
         An HDF5 file in the layout of CREMI, to open instead of the sample.
+    roles : sequence of str
+        Which volumes of that file are opened.
     """
 
-    def __init__(self, folder: Path, model: Path | None, volume: Path | None = None) -> None:
-        self.folder, self._model, self._volume = folder, model, volume
+    def __init__(
+        self,
+        folder: Path,
+        model: Path | None,
+        volume: Path | None = None,
+        roles: Sequence[str] = tuple(DATASETS),
+    ) -> None:
+        self.folder, self._model, self._volume, self._roles = folder, model, volume, roles
         self._open()
 
     def _open(self) -> None:
-        self.panel: CelisPanel = open_demo(SIZE) if self._volume is None else _open_on(self._volume)
+        self.panel: CelisPanel = (
+            open_demo(SIZE) if self._volume is None else _open_on(self._volume, self._roles)
+        )
         self.workspace = self.panel.workspace
         self.viewer = self.workspace.viewer
         # Commands that are shown should read the same on every computer.
@@ -155,9 +165,10 @@ class Studio:
 
         decisions = self.workspace.decisions
         decisions.clear()
-        self.wait_until(lambda: len(decisions.open_actions()) > 0)
+        pair = decisions.pair
+        self.wait_until(lambda: pair.geometry is not None and len(decisions.open_actions()) > 0)
         decisions.next_uncertain()
-        self.wait_until(lambda: bool(decisions.pair.parts) and bool(decisions.pair.centres))
+        self.wait_until(lambda: bool(pair.parts) and (bool(pair.centres) or not pair.wants_centres))
         return decisions
 
     def look_at(self, layers: Sequence[Any], angles: tuple[float, float, float]) -> None:
@@ -176,11 +187,13 @@ class Studio:
         return getattr(self.viewer, "scene", self.viewer).camera
 
 
-def _open_on(path: Path) -> CelisPanel:
-    """Open a window on the volumes of a file."""
+def _open_on(path: Path, roles: Sequence[str]) -> CelisPanel:
+    """Open a window on volumes of a file."""
     from napari_celis.gui.plugin.viewer_window import dock_panel, open_viewer
 
-    volumes = {role: open_volume(f"{path}:volumes/{name}") for role, name in DATASETS.items()}
+    volumes = {
+        role: open_volume(f"{path}:volumes/{name}") for role, name in DATASETS.items() if role in roles
+    }
     return dock_panel(open_viewer(volumes, SIZE))
 
 

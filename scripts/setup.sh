@@ -1,4 +1,4 @@
-# Read by scripts/test and scripts/demo, not run by itself.
+# Read by scripts/test, scripts/demo and scripts/docs, not run by itself.
 #
 # `prepare` makes everything they need and does nothing when it is already there: the libraries of the
 # system that Qt loads, and the environment .venv at the root of the checkout with the pinned packages.

@@ -1,4 +1,4 @@
-"""The set-up that scripts/test and scripts/demo share, on machines that are made up with a fake PATH."""
+"""The set-up that the scripts share, on machines that are made up with a fake PATH."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def machine(tmp_path, checkout):
 
 
 def test_scripts_are_plain_sh(checkout):
-    for name in ("test", "demo", "setup.sh"):
+    for name in ("test", "demo", "docs", "setup.sh"):
         subprocess.run(["sh", "-n", checkout / "scripts" / name], check=True)
-    for name in ("test", "demo"):
+    for name in ("test", "demo", "docs"):
         assert os.access(checkout / "scripts" / name, os.X_OK)
 
 

@@ -28,7 +28,7 @@ class TrainSettings:
     minutes: float = DEFAULT_MINUTES
     """Processor time per core for everything."""
     power: float = 0.5
-    """Examples weigh |change of error| to this power; 1 is the paper."""
+    """Examples weigh ``|change of error|`` to this power; 1 is the paper."""
     second_round: bool = False
     """Whether energy models and policy learn once more, from states that they themselves come to."""
     seed: int = 0
