@@ -21,9 +21,8 @@ from napari_celis.models.model_file import CelisModel, load_model
 from napari_celis.models.policy import PolicyClassifier
 from napari_celis.pipeline.stages import Report
 from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
-from napari_celis.training.checkpoint import Checkpoint
-from napari_celis.training.energy import weighted_auc
-from napari_celis.training.energy_stage import MOST_EPOCHS, EnergyPlan, View, fit_energies
+from napari_celis.training.energy import EnergyTraining, train_energy, weighted_auc
+from napari_celis.training.energy_stage import EnergyPlan, View, draw_examples, new_network, round_weights
 from napari_celis.training.folds import Slab
 from napari_celis.training.policy import PolicyExamples, fit_classifier
 from napari_celis.training.policy_stage import Judged
@@ -32,8 +31,6 @@ LEARNED, STOPPED, FITTED, JUDGED = 31, 41, (42, 43), (45, 46)
 """Seeds of the phantoms: the first to learn from, to stop by, for the policy, and to judge on."""
 STATES, POWER = (0.0, 0.5), 0.5
 """Shares of the expert's way at which examples are drawn, and how they weigh, as in training."""
-ANY_TIME = 1e9
-"""Seconds: so many that epochs alone end a training, on every machine after the same step."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,9 @@ class Phantoms:
     judged: Sequence[Slab]
 
 
-def learn_and_judge(phantoms: Phantoms, specs: tuple[DescriptorSpec, ...], plan: EnergyPlan) -> Point:
+def learn_and_judge(
+    phantoms: Phantoms, specs: tuple[DescriptorSpec, ...], plan: EnergyPlan, epochs: int
+) -> Point:
     """Train energies, fit a policy with and without looking at them, and judge both on other phantoms.
 
     Parameters
@@ -78,20 +77,25 @@ def learn_and_judge(phantoms: Phantoms, specs: tuple[DescriptorSpec, ...], plan:
     specs : tuple of DescriptorSpec
         One energy network each.
     plan : EnergyPlan
-        How the energies are trained.
+        Examples and seed; its time does not count.
+    epochs : int
+        At most, of each network.
     """
     cpu = torch.device("cpu")
     folds = _views(phantoms.learned), _views([phantoms.stopped])
-    records = fit_energies(specs, folds, plan, Checkpoint(None, "", resume=False), cpu)
-    while True:
-        try:
-            next(records)
-        except StopIteration as end:
-            energies = end.value
-            break
+    networks, centre_auc = [], {}
+    for spec in specs:
+        rng = np.random.default_rng(plan.seed)
+        (fit, features), held_out = (draw_examples(spec, views, plan, rng) for views in folds)
+        network, training = (
+            new_network(plan, spec, features),
+            EnergyTraining(seed=plan.seed, max_epochs=epochs),
+        )
+        records = list(train_energy(spec.name, network, fit, features, *held_out, training, cpu))
+        networks.append(round_weights(network))
+        centre_auc[spec.name] = min(records, key=lambda record: record.validation_loss).validation_auc
     fitted, judged = (
-        [Judged(slab, specs, energies.of_slab[0], cpu) for slab in slabs]
-        for slabs in (phantoms.fitted, phantoms.judged)
+        [Judged(slab, specs, networks, cpu) for slab in slabs] for slabs in (phantoms.fitted, phantoms.judged)
     )
     examples = PolicyExamples.join([one.first_examples() for one in fitted])
     first = [one.first_examples() for one in judged]
@@ -104,7 +108,7 @@ def learn_and_judge(phantoms: Phantoms, specs: tuple[DescriptorSpec, ...], plan:
         len(phantoms.learned),
         told(blind_classifier(examples, len(specs), plan)),
         told(fit_classifier(examples, plan.power, plan.seed)),
-        {name: values[0] for name, values in energies.auc.items()},
+        centre_auc,
     )
 
 
@@ -179,7 +183,7 @@ def measure(experiment: Experiment, report: Report) -> Numbers:
     extent = experiment.extent
     model = load_model(bundled_models()["phantom"])
     specs = preset_specs("fast", seed=experiment.seed, voxel_size_nm=model.voxel_size_nm)
-    plan = EnergyPlan("fast", extent.examples, POWER, ANY_TIME, experiment.seed)
+    plan = EnergyPlan("fast", extent.examples, POWER, 0.0, experiment.seed)
     report("phantoms", 0.0)
     seeds = (*range(LEARNED, LEARNED + max(extent.phantoms)), STOPPED, *FITTED, *JUDGED)
     slabs = {seed: make_slab(seed, extent.phantom_shape_zyx, model) for seed in seeds}
@@ -192,11 +196,11 @@ def measure(experiment: Experiment, report: Report) -> Numbers:
             [slabs[seed] for seed in FITTED],
             [slabs[seed] for seed in JUDGED],
         )
-        points.append(learn_and_judge(chosen, specs, plan))
+        points.append(learn_and_judge(chosen, specs, plan, extent.epochs))
     return {
         "phantom_shape_zyx": list(extent.phantom_shape_zyx),
         "examples": extent.examples,
-        "most_epochs": MOST_EPOCHS,
+        "most_epochs": extent.epochs,
         "judged": len(JUDGED),
         "points": [asdict(point) for point in points],
     }

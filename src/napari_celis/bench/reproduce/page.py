@@ -142,9 +142,8 @@ def _table(table: Table, kind: str = "") -> str:
     head += '<tr class="heading">' + "".join(f"<th>{_marked(text)}</th>" for text in table.heading) + "</tr>"
     body = []
     for i, row in enumerate(table.rows):
-        cells = "".join(
-            f"<td{' class=best' if (i, j) in best else ''}>{_marked(cell)}</td>" for j, cell in enumerate(row)
-        )
+        opening = ['<td class="best">' if (i, j) in best else "<td>" for j in range(len(row))]
+        cells = "".join(f"{tag}{_marked(cell)}</td>" for tag, cell in zip(opening, row, strict=True))
         body.append(f"<tr>{cells}</tr>")
     caption = f"<caption>{_marked(table.caption)}</caption>" if table.caption else ""
     style = ' class="words"' if is_words else ""

@@ -71,4 +71,5 @@ class Section:
 
 def percent(share: float) -> str:
     """Write a share as people read it."""
-    return f"{100 * share:.0f} %"
+    rounded = round(100 * share)
+    return f"{'−' if rounded < 0 else ''}{abs(rounded)} %"

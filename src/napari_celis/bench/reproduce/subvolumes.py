@@ -127,14 +127,16 @@ def medians(found: list[dict[str, dict[str, float]]], ours: str, other: str) -> 
     Returns
     -------
     summary : dict
-        Median shares by which VI and 1 − Rand F1 are lower, and the number of subvolumes with a lower VI.
+        Median shares by which VI and 1 − Rand F1 are lower, and on how many subvolumes VI is lower or equal.
     """
     shares = np.array([improvement(methods, ours, other) for methods in found])
-    lower = sum(methods[ours]["vi"] < methods[other]["vi"] for methods in found)
+    vi = np.array([[methods[name]["vi"] for name in (ours, other)] for methods in found])
+    is_equal = np.isclose(vi[:, 0], vi[:, 1], rtol=1e-9, atol=1e-12)
     return {
         "vi": float(np.median(shares[:, 0])),
         "rand_f1": float(np.median(shares[:, 1])),
-        "better": int(lower),
+        "better": int(((vi[:, 0] < vi[:, 1]) & ~is_equal).sum()),
+        "equal": int(is_equal.sum()),
     }
 
 
@@ -163,8 +165,9 @@ def describe(numbers: Numbers) -> list[Block]:
     for name, others in numbers["improvement"].items():
         for other, one in others.items():
             sentences.append(
-                f"{NAMES[name]} has a lower VI than {NAMES[other]} on {one['better']} of {len(found)}; "
-                f"median reduction of VI {percent(one['vi'])}, of 1 − Rand F₁ {percent(one['rand_f1'])}."
+                f"{NAMES[name]} has a lower VI than {NAMES[other]} on {one['better']} of {len(found)}, the "
+                f"same on {one['equal']}; median reduction of VI {percent(one['vi'])}, of 1 − Rand F₁ "
+                f"{percent(one['rand_f1'])}."
             )
     return [
         Paragraph(
@@ -198,7 +201,8 @@ def summarise(numbers: Numbers) -> list[Finding]:
                 f"{PAPER_SUBVOLUMES}"
                 if is_paper
                 else "–",
-                f"{percent(one['vi'])} and {percent(one['rand_f1'])}, better on {one['better']} of {n}",
+                f"{percent(one['vi'])} and {percent(one['rand_f1'])}, better on {one['better']} of {n}, the "
+                f"same on {one['equal']}",
             )
         )
     return findings
