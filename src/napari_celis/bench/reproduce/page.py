@@ -44,11 +44,11 @@ code { font: .9em ui-monospace, "Liberation Mono", Consolas, monospace; backgrou
 @media print { h2 { break-after: avoid; } figure, table { break-inside: avoid; } }
 """
 LEAD = (
-    "The experiments of Maitin-Shepard, Jain, Januszewski, Li and Abbeel, *Combinatorial Energy Learning "
-    "for Image Segmentation* (NIPS 2016), repeated at the scale of one small computer. The paper's own "
-    "numbers stand beside ours where that makes sense. They were measured on 11 billion voxels of fly "
-    "brain with networks trained on many machines; ours come from a volume several thousand times smaller, "
-    "so what compares are orders and ratios, not values."
+    "The experiments of Maitin-Shepard, Jain, Januszewski, Li and Abbeel, *Combinatorial Energy Learning for "
+    "Image Segmentation* (NIPS 2016), repeated at the scale of one small computer. The paper's own numbers "
+    "stand beside ours where that makes sense. They were measured on 11 billion voxels of fly brain with "
+    "networks trained on many machines; ours come from far smaller volumes (the bundled phantom has 2.5 "
+    "million voxels), so what compares are orders and ratios, not values."
 )
 MARKS = (
     (re.compile(r"\*\*(.+?)\*\*"), r"<strong>\1</strong>"),
@@ -93,7 +93,7 @@ def write_page(
 
 def _volumes(volumes: Mapping[str, str]) -> str:
     """Say what everything was measured on."""
-    named = "; ".join(f"{escape(role)}: <code>{escape(name)}</code>" for role, name in volumes.items())
+    named = "; ".join(f"{escape(role)}: {escape(name)}" for role, name in volumes.items())
     return f'<p class="about">{named}</p>'
 
 
