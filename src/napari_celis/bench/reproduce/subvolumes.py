@@ -174,9 +174,9 @@ def describe(numbers: Numbers) -> list[Block]:
     return [
         Paragraph(
             f"{len(found)} subvolumes of about {shape} voxels that do not overlap, each agglomerated by "
-            "itself; forests and thresholds are those of the section before. The paper has 18 of 500³ voxels, "
-            f"{times:,.0f} times as many in each: CELIS was better than GALA on all of them, with a median "
-            "reduction of VI by 19 % and of Rand F₁ error by 22 %."
+            "itself; forests and thresholds are those of the section before. The paper has 18 of 500³ "
+            f"voxels, {times:,.0f} times as many in each: CELIS was better than GALA on all of them, with a "
+            "median reduction of VI by 19 % and of Rand F₁ error by 22 %."
         ),
         Table(
             heading, [*rows, middle], "VI in bits and Rand F₁; the best of each row in bold.", best, groups
