@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from folds import FOLDS
-from napari_celis.cli.compare_plot import draw_method, styles_of
+from napari_celis.bench.compare_plot import draw_method, styles_of
 
 VOXELS = "ignore_boundary"
 FURTHEST = 1.0

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from napari_celis.bench.paper_cost import CURVES
+from napari_celis.bench.pruning_plot import spread_labels
 from napari_celis.cli import app
-from napari_celis.cli.pruning_plot import spread_labels
 from napari_celis.core.errors import CelisError, SpecError, VolumeError
 
 SMALL = ("--specs", "pairwise9,center17", "--stride", "8", "--steps", "5")

@@ -16,7 +16,7 @@ from napari_celis.bench.paper_cost import PaperCosts, StandInEnergy
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.descriptors import DescriptorSpec, paper_specs
 from napari_celis.core.energy import Energy
-from napari_celis.core.presets import STRIDES, preset_specs
+from napari_celis.core.presets import STRIDES, Preset, preset_specs
 from napari_celis.core.regions import tile
 from napari_celis.core.scores import SpecScores
 from napari_celis.core.supervoxels import Supervoxels
@@ -28,6 +28,8 @@ Figures = dict[str, float]
 
 COUNTED_EDGE = 100
 SMALL_EDGE = 64
+PAPER_FEATURES = 512
+"""Image features of a centre in the paper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +42,10 @@ class BenchData:
     """Greedy steps of every benchmark that takes steps."""
 
 
-def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[EnergyNetwork]:
-    """Make networks of the fast preset with random weights: the cost of real ones.
+def random_networks(
+    specs: Sequence[DescriptorSpec], seed: int = 0, preset: Preset = "fast"
+) -> list[EnergyNetwork]:
+    """Make networks with random weights: the cost of real ones.
 
     Parameters
     ----------
@@ -49,6 +53,8 @@ def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[Ener
         The descriptor specs.
     seed : int
         Source of every random choice.
+    preset : Preset
+        How large; those of the paper see its 512 image features.
     """
     import torch
 
@@ -58,14 +64,17 @@ def random_networks(specs: Sequence[DescriptorSpec], seed: int = 0) -> list[Ener
     torch.manual_seed(seed)
     networks = []
     for spec in specs:
-        network = EnergyNetwork(preset_settings("fast", spec.n_bits, len(grid_offsets(spec, LAYOUT_GRID))))
+        n_features = PAPER_FEATURES if preset == "paper" else len(grid_offsets(spec, LAYOUT_GRID))
+        network = EnergyNetwork(preset_settings(preset, spec.n_bits, n_features))
         # Fresh weights give nearly the same energy everywhere; trained ones have logits of about this spread.
         network.output.weight.data *= 20.0
         networks.append(network)
     return networks
 
 
-def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec], seed: int = 0) -> Energy:
+def random_network_energy(
+    shape: Sequence[int], specs: Sequence[DescriptorSpec], seed: int = 0, preset: Preset = "fast"
+) -> Energy:
     """Make an energy of random networks and features.
 
     Parameters
@@ -76,12 +85,14 @@ def random_network_energy(shape: Sequence[int], specs: Sequence[DescriptorSpec],
         The descriptor specs.
     seed : int
         Source of every random choice.
+    preset : Preset
+        How large the networks are.
     """
     from napari_celis.models.evaluator import NetworkEnergy
     from napari_celis.models.features import CentreFeatures
 
     rng = np.random.default_rng(seed)
-    networks = random_networks(specs, seed)
+    networks = random_networks(specs, seed, preset)
     features = []
     for spec, network in zip(specs, networks, strict=True):
         n = tile(shape, spec).n_centres

@@ -17,6 +17,7 @@ from napari_celis.cli import (  # noqa: F401, each adds its command to the app
     predict,
     pruning_report,
     replay,
+    reproduce,
     sessions,
     train,
     view,

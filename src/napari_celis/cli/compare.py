@@ -101,7 +101,7 @@ def compare(
     _print(results, notes, ignore_boundary)
     write_json(json, results)
     if plot is not None:
-        from napari_celis.cli.compare_plot import draw
+        from napari_celis.bench.compare_plot import draw
         from napari_celis.io.atomic import atomic_file
 
         with atomic_file(plot) as temporary:

@@ -15,7 +15,6 @@ from napari_celis.cli.progress import stage_bars
 
 if TYPE_CHECKING:
     from napari_celis.core.descriptors import DescriptorSpec
-    from napari_celis.core.supervoxels import Supervoxels
     from napari_celis.core.volume import Volume
 
 DESCRIPTOR_LINES = (
@@ -39,8 +38,6 @@ RATIO_LINES = (
     ("our look-ups ÷ the paper's, all four rules", "lookups_vs_paper"),
 )
 RULE_NAMES = {"visibility": "visibility", "zone": "zones", "graph": "graph", "ours": "ours"}
-CACHE_ENTRIES = 1 << 28
-"""Nothing is forgotten: an energy evaluated twice would count against us for want of memory only."""
 
 
 @app.command()
@@ -67,6 +64,7 @@ def pruning_report(
 
     There is no trained model in it: a stand-in energy decides what is merged.
     """
+    from napari_celis.bench.pruning_counts import count_costs
     from napari_celis.core.supervoxels import Supervoxels
     from napari_celis.io.volumes import open_volume, read_labels
 
@@ -75,16 +73,13 @@ def pruning_report(
     volume = open_volume(supervoxels)
     chosen = _choose_specs(specs, seed, stride, volume)
     atoms = Supervoxels.from_labels(read_labels(_crop(volume, crop)))
-    figures = {
-        "stride": stride,
-        "seed": seed,
-        "specs": [spec.name for spec in chosen],
-        **_count(atoms, chosen, steps),
-    }
+    with stage_bars(delay=2) as report:
+        counted = count_costs(atoms, chosen, steps, report)
+    figures = {"stride": stride, "seed": seed, "specs": [spec.name for spec in chosen], **counted}
     _print(figures)
     write_json(json, figures)
     if plot is not None:
-        from napari_celis.cli.pruning_plot import draw
+        from napari_celis.bench.pruning_plot import draw
         from napari_celis.io.atomic import atomic_file
 
         with atomic_file(plot) as temporary:
@@ -123,35 +118,6 @@ def _crop(volume: Volume, size_zyx: tuple[int, int, int] | None) -> Volume:
     first = [(whole - size) // 2 for size, whole in zip(size_zyx, volume.shape, strict=True)]
     block = tuple(slice(begin, begin + size) for begin, size in zip(first, size_zyx, strict=True))
     return replace(volume, data=volume.data[block])
-
-
-def _count(supervoxels: Supervoxels, specs: tuple[DescriptorSpec, ...], n_steps: int) -> dict[str, Any]:
-    """Run the agglomeration with a progress bar and collect the figures."""
-    from napari_celis.bench.paper_cost import PaperCosts, StandInEnergy
-    from napari_celis.core.agglomerator import Agglomerator
-
-    with stage_bars(delay=2) as report:
-        energy = StandInEnergy(specs)
-        agglomerator = Agglomerator(
-            supervoxels,
-            specs,
-            energy,
-            cache_entries=CACHE_ENTRIES,
-            progress=lambda done: report("first scores", done),
-        )
-        with agglomerator:
-            report("counting first scores", 0.0)
-            with PaperCosts(agglomerator) as costs:
-                for done, _ in enumerate(costs.run(n_steps), start=1):
-                    report("merges", done / n_steps)
-        return {
-            "shape_zyx": list(supervoxels.dense.shape),
-            "supervoxels": supervoxels.n,
-            "actions": len(agglomerator.actions),
-            "energy": f"stand-in, target share {energy.target}",
-            **costs.figures(),
-            "cumulative": costs.cumulative(),
-        }
 
 
 def _print(figures: dict[str, Any]) -> None:

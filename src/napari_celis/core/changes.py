@@ -22,12 +22,18 @@ class Counters:
     """Sampled pairs looked up."""
     evaluations: int = 0
     """Descriptors that reached the energy model."""
+    lookup_seconds: float = 0.0
+    """Time for the look-ups and the descriptors made of them, of all threads together."""
+    energy_seconds: float = 0.0
+    """Time for the energy model."""
 
     def add(self, other: Counters) -> None:
         """Add what another counted."""
         self.sampled_centres += other.sampled_centres
         self.lookups += other.lookups
         self.evaluations += other.evaluations
+        self.lookup_seconds += other.lookup_seconds
+        self.energy_seconds += other.energy_seconds
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Protocol
 
 import numpy as np
@@ -247,13 +248,17 @@ class SpecScores:
         index, centre = 0, 0
         while index < end:
             counts[:] = 0
+            begin = perf_counter()
             index, centre = advance(index, centre)
+            looked_up = asked = perf_counter()
             n_rows, n_missing, n_terms, n_sampled = (int(count) for count in counts)
             if n_missing:
                 energies = self._ask(rows.centre[:n_missing], rows.bits[:n_missing])
+                asked = perf_counter()
                 rows.energy[rows.missing[:n_missing]] = energies
                 yield rows.centre[:n_missing].copy(), rows.hash[:n_missing].copy(), energies
-            counters.add(Counters(n_sampled, n_sampled * self.table.tiling.spec.n_bits, n_missing))
+            n_lookups = n_sampled * self.table.tiling.spec.n_bits
+            counters.add(Counters(n_sampled, n_lookups, n_missing, looked_up - begin, asked - looked_up))
             add(n_terms, rows.energy[:n_rows])
 
     def _ask(self, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:

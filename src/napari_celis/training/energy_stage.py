@@ -112,14 +112,14 @@ def _fit_spec(
     """Train the three networks of one spec."""
     yield TrainRecord(part, 0.0)
     rng = np.random.default_rng(plan.seed)
-    data = [_examples(spec, own, plan, rng) for own in views]
+    data = [draw_examples(spec, own, plan, rng) for own in views]
     cost = kept_cost(checkpoint, f"cost of {part}", lambda: _cost_of_example(spec, data[0], plan, device))
     n_epochs = affordable(plan.seconds, cost * max(len(examples) for examples, _ in data), MOST_EPOCHS)
     training = EnergyTraining(seed=plan.seed, max_epochs=n_epochs)
     networks, epochs, auc = [], [], []
     for fold in range(2):
         (fit, features), (held_out, held_out_features) = data[fold], data[1 - fold]
-        network = _new_network(plan, spec, features)
+        network = new_network(plan, spec, features)
         best: EnergyRecord | None = None
         for record in train_energy(
             spec.name, network, fit, features, held_out, held_out_features, training, device
@@ -139,7 +139,7 @@ def _fit_spec(
         epochs.append(best.epoch + 1)
         auc.append(best.validation_auc)
     both, features = join_data(data)
-    network = _new_network(plan, spec, features)
+    network = new_network(plan, spec, features)
     # There is nothing left to stop by: as many epochs as each slab alone needed.
     n_epochs = max(1, round(float(np.mean(epochs))))
     training = replace(training, max_epochs=n_epochs, patience=n_epochs)
@@ -157,7 +157,7 @@ def _cost_of_example(
     """Measure what an epoch costs per example, its judgement included, with a network that is thrown away."""
     examples, features = data
     few = Examples(*(getattr(examples, field.name)[:REHEARSED] for field in fields(examples)))
-    network, training = _new_network(plan, spec, features), EnergyTraining(max_epochs=2)
+    network, training = new_network(plan, spec, features), EnergyTraining(max_epochs=2)
     begin = 0.0
     for record in train_energy(spec.name, network, few, features, few, features, training, device):
         if record.epoch == 0:
@@ -165,10 +165,22 @@ def _cost_of_example(
     return (processor_seconds(device) - begin) / len(few)
 
 
-def _examples(
+def draw_examples(
     spec: DescriptorSpec, views: Sequence[View], plan: EnergyPlan, rng: np.random.Generator
 ) -> tuple[Examples, CentreFeatures]:
-    """Draw the examples of one slab from all its views."""
+    """Draw the examples of one slab from all its views, with the features of their centres.
+
+    Parameters
+    ----------
+    spec : DescriptorSpec
+        What they are examples of.
+    views : sequence of View
+        Where to draw from, each as many.
+    plan : EnergyPlan
+        How many, and how they weigh.
+    rng : Generator
+        Source of the draws.
+    """
     data = []
     pool = Pool()
     for view in views:
@@ -192,8 +204,18 @@ def join_data(
     return examples, CentreFeatures.join([features for _, features in data])
 
 
-def _new_network(plan: EnergyPlan, spec: DescriptorSpec, features: CentreFeatures) -> EnergyNetwork:
-    """Make a network with fresh weights."""
+def new_network(plan: EnergyPlan, spec: DescriptorSpec, features: CentreFeatures) -> EnergyNetwork:
+    """Make a network with fresh weights, for features like these.
+
+    Parameters
+    ----------
+    plan : EnergyPlan
+        Gives preset and seed.
+    spec : DescriptorSpec
+        Whose bits it sees.
+    features : CentreFeatures
+        Standardised by their mean and spread from now on.
+    """
     torch.manual_seed(plan.seed)
     network = EnergyNetwork(preset_settings(plan.preset, spec.n_bits, features.layout.shape[1]))
     network.set_feature_scale(torch.from_numpy(features.layout.astype(np.float32)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -25,14 +25,14 @@ ROOM = 1.25
 """Axes reach this much further than the segmentations that were chosen."""
 
 
-def draw(results: dict[str, dict[str, Any]], path: Path, kind: str) -> None:
+def draw(results: dict[str, dict[str, Any]], path: Path | IO[bytes], kind: str) -> None:
     """Draw the Pareto-optimal part of every curve, and the chosen threshold as a mark on it.
 
     Parameters
     ----------
     results : dict
         From `napari_celis.baselines.compare.compare`.
-    path : Path
+    path : Path or file
         Written as it is; the caller takes care of renaming.
     kind : str
         Format: `png`, `pdf` or `svg`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -35,14 +35,14 @@ CURVES: tuple[tuple[str, str, str, Any, float], ...] = (
 WIDTH_IN, HEIGHT_IN, DPI = 8.6, 5.4, 160
 
 
-def draw(figures: dict[str, Any], path: Path, kind: str) -> None:
+def draw(figures: dict[str, Any], path: Path | IO[bytes], kind: str) -> None:
     """Draw cumulative counts over merges, every curve named at its end.
 
     Parameters
     ----------
     figures : dict
         As `celis pruning-report --json` writes them.
-    path : Path
+    path : Path or file
         Written as it is; the caller takes care of renaming.
     kind : str
         Format: `png`, `pdf` or `svg`.
