@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_questions_of_both_kinds_are_written_best_first(asked, celis, given, tmp
     kinds = {row["question"] for row in rows}
     assert kinds == {"same neuron?", "still right?"}
     gains = [float(row["gain"]) for row in rows]
-    assert all(later <= 1.12 * gain for gain, later in zip(gains, gains[1:], strict=False))
+    assert all(later <= 1.12 * gain for gain, later in pairwise(gains))
     assert "Expected to be left" in out
     assert "Answers until 0.01 bits" in out
     path, figures = tmp_path / "q.json", tmp_path / "figures"
