@@ -128,6 +128,13 @@ def test_the_gain_is_the_entropy_of_the_two_sides(a, b, n):
     assert found == pytest.approx(reference.vi_change(a, b, n), rel=1e-4, abs=1e-12)
 
 
+def open_ones(gain):
+    """Questions about open merges, of which only the gain matters."""
+    n = len(gain)
+    zeros, places = np.zeros(n, dtype=np.int64), np.zeros((n, 5), dtype=np.int64)
+    return Questions(zeros.astype(np.uint8), np.arange(n), gain, gain, gain, zeros, zeros, places)
+
+
 GAINS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 
 
@@ -135,8 +142,8 @@ GAINS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 def test_the_nearest_of_close_gains_comes_next(gains, seed, has_start):
     places = np.random.default_rng(seed).integers(0, 50, (len(gains), 3)).astype(float)
     n = len(gains)
-    gain, zeros = np.array(gains, dtype=float), np.zeros(n, dtype=np.int64)
-    questions = Questions(zeros.astype(np.uint8), np.arange(n), gain, gain, gain, zeros, zeros)
+    gain = np.array(gains, dtype=float)
+    questions = open_ones(gain)
     start = np.array([25.0, 25.0, 25.0]) if has_start else None
     order = question_order(questions, places, near=start)
     assert sorted(order.tolist()) == list(range(n))
@@ -144,8 +151,8 @@ def test_the_nearest_of_close_gains_comes_next(gains, seed, has_start):
 
 
 def test_skipped_questions_come_last_in_the_order_of_skipping():
-    gain, zeros = np.array([5.0, 4.0, 3.0, 2.0]), np.zeros(4, dtype=np.int64)
-    questions = Questions(zeros.astype(np.uint8), np.arange(4), gain, gain, gain, zeros, zeros)
+    gain = np.array([5.0, 4.0, 3.0, 2.0])
+    questions = open_ones(gain)
     order = question_order(questions, np.zeros((4, 3)), skipped=np.array([1, 0]))
     assert order.tolist() == [2, 3, 1, 0]
 

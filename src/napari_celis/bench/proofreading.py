@@ -16,6 +16,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.calibration import Calibration
 from napari_celis.core.question_list import candidates_of, list_questions
 from napari_celis.core.questions import QuestionKind, Questions, question_order
+from napari_celis.core.remaining_error import remaining_error
 from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.uncertainty import uncertainty_order
 from napari_celis.evaluation.expert import expert_steps
@@ -41,7 +42,7 @@ class Answered:
     vi: float
     """Variation of information afterwards, in bits."""
     expected_left: float
-    """What the questions before this answer said is left to gain, in bits."""
+    """What `remaining_error` said before this answer, in bits."""
 
 
 class Truth:
@@ -175,7 +176,7 @@ class SimulatedPerson:
                 int(one.action[0]),
                 is_correction,
                 errors.split + errors.merge,
-                float(questions.gain.sum()),
+                remaining_error(questions).bits,
             )
 
     def _choose(

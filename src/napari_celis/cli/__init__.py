@@ -16,6 +16,7 @@ from napari_celis.cli import (  # noqa: F401, each adds its command to the app
     plan,
     predict,
     pruning_report,
+    queue,
     replay,
     reproduce,
     sessions,

@@ -27,9 +27,16 @@ from napari_celis.cli.session_options import RelocateOption, relocations, run_re
 if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
     from napari_celis.core.journal import Step
+    from napari_celis.io.answer_table import Answers
     from napari_celis.io.session.file import Session
     from napari_celis.pipeline.choice import Choice
     from napari_celis.pipeline.recipe import Prepared
+
+
+class PreferOption(StrEnum):
+    """Which of two answers about one pair counts."""
+
+    newer = "newer"
 
 
 class PolicyOption(StrEnum):
@@ -74,6 +81,16 @@ def agglomerate(
         ),
     ] = None,
     relocate: RelocateOption = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Answers to follow after the run, .csv or .json; celis queue writes questions.",
+        ),
+    ] = None,
+    prefer: Annotated[
+        PreferOption | None, typer.Option(help="Of answers that contradict each other, take the later line.")
+    ] = None,
     any_voxel_size: AnyVoxelSizeOption = False,
     json: JsonOption = None,
 ) -> None:
@@ -82,18 +99,22 @@ def agglomerate(
 
     from napari_celis.core.volume import Volume
     from napari_celis.io.volumes import write_volume
+    from napari_celis.pipeline.answering import require_answers
 
     given = {"image": image, "supervoxels": supervoxels, "affinities": affinities, "model": model}
     goes_on = session is not None and session.exists()
     _require_usage(given, output, session, relocate, goes_on=goes_on, has_policy=policy is not None)
+    if prefer is not None and decisions is None:
+        raise typer.BadParameter("--prefer is for answers; give them with --decisions.")
     if output is not None:
         require_target(output)
     require_outputs(json)
     if session is not None:
         require_folder(session)
-    inputs = {"--image": image, "--model": model, "--supervoxels": supervoxels}
+    inputs = {"--image": image, "--model": model, "--supervoxels": supervoxels, "--decisions": decisions}
     outputs = {"--output": output, "--json": json, "--session": session}
     require_distinct(outputs, inputs, affinities={"--affinities": affinities})
+    answers = None if decisions is None else _read_answers(decisions, prefer)
     begin = time.monotonic()
     with ExitStack() as stack:
         if goes_on:
@@ -105,9 +126,13 @@ def agglomerate(
             )
             prepared, kept_in = _begin(stack, choice, session, given)
         agglomerator = prepared.agglomerator
+        if answers is not None:
+            require_answers(answers, agglomerator.supervoxels, agglomerator.actions)
         n_before = len(agglomerator.history)
         stop_at = prepared.threshold if threshold is None else _checked(threshold)
         figures = {"policy": prepared.policy, **_figures(agglomerator, stop_at, kept_in), "earlier": n_before}
+        if answers is not None:
+            figures |= _follow(agglomerator, answers, kept_in)
         segmentation = agglomerator.labels() if output is not None else None
     figures["seconds"] = time.monotonic() - begin
     if output is not None and segmentation is not None:
@@ -206,6 +231,34 @@ def _figures(agglomerator: Agglomerator, threshold: float, session: Session | No
     }
 
 
+def _read_answers(path: Path, prefer: PreferOption | None) -> Answers:
+    """Read answers; of those about one pair the newest, if that is wanted."""
+    from napari_celis.io.answer_table import read_answers
+    from napari_celis.pipeline.answering import newest_only
+
+    answers = read_answers(path)
+    return answers if prefer is None else newest_only(answers)
+
+
+def _follow(agglomerator: Agglomerator, answers: Answers, session: Session | None) -> dict[str, Any]:
+    """Make decisions of answers; all of them are in the session, or none."""
+    from napari_celis.pipeline.answering import record_answers, take_answers
+
+    if session is None:
+        taken = take_answers(agglomerator, answers)
+    else:
+        taken = record_answers(session, agglomerator, answers)
+    return {
+        "segments": agglomerator.n_segments,
+        "energy": agglomerator.energy,
+        "answers": len(answers.rows),
+        "unanswered": answers.n_open,
+        "answers_decided": taken.n_decided,
+        "answers_so_already": taken.n_so_already,
+        "corrections": taken.n_corrections,
+    }
+
+
 def _report(figures: dict[str, Any], output: str | None, session: Path | None) -> None:
     """Say what was done, and why if nothing was."""
     if figures["earlier"]:
@@ -214,6 +267,12 @@ def _report(figures: dict[str, Any], output: str | None, session: Path | None) -
         score = figures["best_first_score"]
         reason = "no centre sees any contact" if score is None else f"the best score is {score:.3g}"
         typer.echo(f"No merge was made: {reason}, and the threshold is {figures['threshold']:.3g}.")
+    if "answers" in figures:
+        typer.echo(
+            f"Followed {figures['answers']:,} answers: {figures['corrections']:,} corrections, "
+            f"{figures['answers_decided'] - figures['corrections']:,} that confirm what there is, "
+            f"{figures['answers_so_already']:,} that were known; {figures['unanswered']:,} without an answer."
+        )
     typer.echo(
         f"Wrote {output or session}: {figures['supervoxels']:,} supervoxels became {figures['segments']:,} "
         f"segments in {figures['steps']:,} steps."

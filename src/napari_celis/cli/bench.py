@@ -44,6 +44,9 @@ GOALS: dict[str, tuple[str, float | None]] = {
     "first_merge_seconds": ("<", 15.0),
     "question_p95_ms": ("<", 100.0),
     "question_stall_ms": ("<", 100.0),
+    "gap_closed_after_20_answers": ("≥", 0.5),
+    "gap_closed_after_50_answers": ("≥", 0.66),
+    "gap_closed_after_100_answers": ("≥", 0.8),
     "agglomerate_vs_waterz": ("", None),
     "agglomerate_vs_forest": ("≤", 1.5),
     "vi_vs_best_baseline": ("≤", 0.8),
@@ -64,6 +67,8 @@ PEERS = (
     "lazy_evaluations_vs_lower_bound",
 )
 """Figures that need an image, its truth and a model."""
+ANSWERS = tuple(f"gap_closed_after_{n}_answers" for n in (20, 50, 100))
+"""Figures that need the same, and a policy."""
 GROWTH = ("step_growth", "large_step_p95_ms", "large_undo_p95_ms", "large_snapshot_ms", "large_queue_ms")
 """Figures of a large volume beside a small one."""
 WINDOW = ("stall_ms", "recolour_hz", "viewer_growth_mb", "first_merge_seconds")
@@ -156,8 +161,10 @@ def bench(
         list(dict.fromkeys(measure_of[key] for key in wanted if key in measure_of)), unit="benchmark"
     ):
         figures |= measure(data)
-    if set(wanted) & set(PEERS):
-        figures |= _measure_peers(_peer_data(data.supervoxels, supervoxels, image, truth, model))
+    if set(wanted) & {*PEERS, *ANSWERS}:
+        seen = _peer_data(data.supervoxels, supervoxels, image, truth, model)
+        figures |= _measure_peers(seen) if set(wanted) & set(PEERS) else {}
+        figures |= _measure_answers(seen) if set(wanted) & set(ANSWERS) else {}
     shape = " × ".join(str(size) for size in data.supervoxels.shape)
     typer.echo(f"Measured on {data.name}, {shape} voxels, {steps} steps.")
     _show(figures)
@@ -250,6 +257,16 @@ def _measure_peers(data: PeerData | None) -> dict[str, float]:
     else:
         return measure_peers(data)
     typer.echo(f"Nothing was compared with other methods: {reason}.", err=True)
+    return {}
+
+
+def _measure_answers(data: PeerData | None) -> dict[str, float]:
+    """Let a simulated person answer questions; say so where that cannot be done, and go on without."""
+    from napari_celis.bench.gap_closed import measure_gap_closed
+
+    if data is not None:
+        return measure_gap_closed(data)
+    typer.echo("No questions were answered: give --image, --truth and --model too.", err=True)
     return {}
 
 

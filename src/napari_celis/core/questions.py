@@ -18,7 +18,7 @@ from napari_celis.core.decisions import ActionState, Candidates
 from napari_celis.core.journal import Step, StepKind
 from napari_celis.core.kernels import decisions as of_decisions
 from napari_celis.core.kernels import questions as kernels
-from napari_celis.core.seams import JudgedMerges, independence
+from napari_celis.core.seams import N_PLACES, JudgedMerges, independence
 from napari_celis.core.supervoxels import Supervoxels
 
 CLOSE = 0.1
@@ -80,6 +80,9 @@ class Questions:
     """int64 (n,)"""
     larger: np.ndarray
     """int64 (n,)"""
+    places: np.ndarray
+    """Where a merge that was made is in its merge tree, see `JudgedMerges.places`, int64 (n, 5); 0 for open
+    ones."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -188,7 +191,8 @@ def open_questions(
     probability = 1.0 - wrong_merge[rows]
     gain = probability * vi_change(smaller, larger, _all_voxels(candidates))
     kind = np.full(len(rows), QuestionKind.MERGE, dtype=np.uint8)
-    return Questions(kind, rows, scores[rows], probability, gain, smaller, larger)
+    places = np.zeros((len(rows), N_PLACES), dtype=np.int64)
+    return Questions(kind, rows, scores[rows], probability, gain, smaller, larger, places)
 
 
 def made_questions(
@@ -214,7 +218,8 @@ def made_questions(
     probability = wrong_merge[rows] * left[rows]
     gain = probability * vi_change(smaller, larger, n_voxels)
     kind = np.full(len(rows), QuestionKind.MADE, dtype=np.uint8)
-    return Questions(kind, merges.merge[rows], merges.score[rows], probability, gain, smaller, larger)
+    merge, score, places = merges.merge[rows], merges.score[rows], merges.places[rows]
+    return Questions(kind, merge, score, probability, gain, smaller, larger, places)
 
 
 def _all_voxels(candidates: Candidates) -> float:

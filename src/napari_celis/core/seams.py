@@ -20,6 +20,9 @@ from napari_celis.core.kernels import contact_features as kernels_of_contacts
 from napari_celis.core.kernels import seams as kernels
 from napari_celis.core.segment_graph import SegmentGraph
 
+N_PLACES = 5
+"""Columns of `JudgedMerges.places`."""
+
 
 class SideArrays(NamedTuple):
     """The sides of seams, in the layout that the kernels of contacts read; seam s has sides 2 s and 2 s + 1.
