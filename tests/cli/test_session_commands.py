@@ -40,7 +40,7 @@ def session(data, tmp_path):
     """A session with decisions of every kind."""
     opened, agglomerator = begin(tmp_path / "work.celis", data)
     work(agglomerator)
-    opened.note_segment(SegmentNote(2**33 + 1, "axon"))
+    opened.note_segments([SegmentNote(2**33 + 1, "axon")])
     opened.answer(Question(2**33 + 1, 2**33 + 2, "unsure"))
     opened.close()
     agglomerator.close()

@@ -304,7 +304,6 @@ def _copy_notes(path: Path, first: Session, second: Session) -> None:
     from napari_celis.io.session.file import Session
 
     with Session.open(path) as session:
-        for note in sorted([*first.segments(), *second.segments()], key=lambda one: one.time):
-            session.note_segment(note)
+        session.note_segments(sorted([*first.segments(), *second.segments()], key=lambda one: one.time))
         for question in sorted([*first.questions(), *second.questions()], key=lambda one: one.time):
             session.answer(question)
