@@ -1,4 +1,4 @@
-"""Segments that are done: no merge and no cut changes them, by greedy or by hand, until they are in work again.
+"""Segments that are done: no merge and no cut changes them until they are in work again.
 
 A segment is marked at the supervoxel that names it. Nothing joins or parts a segment that is done, so that
 supervoxel names it for as long as the mark is there.

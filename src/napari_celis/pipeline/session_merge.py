@@ -184,7 +184,7 @@ class _Joining:
         own = self._origin.get(ends)
         if step.kind in MARK_KINDS:
             mark = recorder.done_by(step.u_id, step.v_id)
-            return [], "", (mark is not None) == (step.kind == "done")
+            return [], "", step.kind == "done" and mark is not None
         if step.kind in MERGES:
             if recorder.is_taken(step.u_id, step.v_id):
                 return [], "", True
