@@ -40,7 +40,7 @@ def session(data, tmp_path):
     """A session with decisions of every kind."""
     opened, agglomerator = begin(tmp_path / "work.celis", data)
     work(agglomerator)
-    opened.note_segment(SegmentNote(2**33 + 1, "axon"))
+    opened.note_segments([SegmentNote(2**33 + 1, "axon")])
     opened.answer(Question(2**33 + 1, 2**33 + 2, "unsure"))
     opened.close()
     agglomerator.close()
@@ -248,3 +248,61 @@ def test_taking_over_lines_of_json(celis, session, given, tmp_path):
     assert code == 0, err
     assert f"{len(steps):,} decisions, 1 lines or decisions could not" in out
     assert celis("replay", new)[0] == 0
+
+
+def test_segments_as_a_table_and_beside_the_voxels(celis, session, data, tmp_path):
+    with deciding(session, "ada") as agglomerator:
+        agglomerator.mark_done(2**33 + 1)
+        wanted = dict(zip(*np.unique(agglomerator.labels(), return_counts=True), strict=True))
+        label = int(agglomerator.segment_ids()[1])
+    table = tmp_path / "segments.csv"
+    code, out, err = celis("sessions", "show", session, "--segments", table)
+    assert (code, f"Wrote {table}" in out) == (0, True), err
+    with open(table, newline="") as file:
+        rows = {int(row["id"]): row for row in csv.DictReader(file)}
+    assert {one: int(row["voxels"]) for one, row in rows.items()} == {
+        int(one): int(n) for one, n in wanted.items() if one
+    }
+    assert (rows[label]["name"], rows[label]["state"]) == ("axon", "done")
+    assert {row["state"] for row in rows.values()} == {"untouched", "in work", "done"}
+
+    # Without a window, greedy leaves what is done as it is; what is said goes with the voxels.
+    for suffix in (".zarr", ".precomputed"):
+        output = tmp_path / f"out{suffix}"
+        code, _, err = celis("agglomerate", "--session", session, "--threshold", 1e9, "-o", output)
+        assert code == 0, err
+        kept = np.count_nonzero(open_volume(output).read() == label)
+        assert kept == int(rows[label]["voxels"])
+    ome = json.loads((tmp_path / "out.zarr" / "zarr.json").read_text())["attributes"]["ome"]
+    [own] = [one for one in ome["image-label"]["properties"] if one["label-value"] == label]
+    assert (own["name"], own["state"], own["voxels"]) == ("axon", "done", int(rows[label]["voxels"]))
+    assert own["decisions_by_hand"] >= 1
+    inline = json.loads((tmp_path / "out.precomputed" / "properties" / "info").read_text())["inline"]
+    columns = {column["id"]: column for column in inline["properties"]}
+    place = inline["ids"].index(str(label))
+    assert columns["name"]["values"][place] == "axon"
+    assert columns["state"]["tags"][columns["state"]["values"][place][0]] == "done"
+    assert columns["decisions"]["type"] == "number"
+    assert celis("replay", session, "--tolerance", 0)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--segments", "OLD"], 1, "the session"),
+        (["--segments", "x.txt"], 1, "ends in .csv"),
+        (["--segments", "no/folder/x.csv"], 1, "folder does not exist"),
+        (["--relocate", "image=a"], 2, "--segments"),
+        (["--segments", "x.csv", "--relocate", "supervoxels=IMAGE"], 1, "supervoxels"),
+    ],
+)
+def test_wrong_usage_of_the_table_of_segments(
+    celis, session, data, tmp_path, monkeypatch, arguments, code, words
+):
+    monkeypatch.chdir(tmp_path)
+    names = {"OLD": str(session)}
+    given = [names.get(one, one).replace("IMAGE", data.volumes["image"]) for one in arguments]
+    found, out, err = celis("sessions", "show", session, *given)
+    assert (found, words in out + err) == (code, True), out + err
+    assert "Traceback" not in err
+    assert not (tmp_path / "x.csv").exists()

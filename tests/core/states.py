@@ -102,6 +102,7 @@ def snapshot(agglomerator, *, journal=True):
         "area": graph.area[graph.contact_of] * graph.is_open[graph.contact_of],
         "scores": ranking.scores[items],
         "available": ranking.available()[items],
+        "is_done": inside.is_done,
         "energies": ranking.ranked.energies.units[items] * is_left[:, None, None],
     }
     state = {name: array.tobytes() for name, array in numbers.items()}
@@ -177,6 +178,10 @@ def operate(agglomerator, operation, choice):
             agglomerator.confirm(*pair_of(agglomerator, taken[choice % len(taken)]))
         elif operation == "not here":
             agglomerator.not_here(*pair)
+        elif operation == "done":
+            agglomerator.mark_done(pair[0])
+        elif operation == "in work":
+            agglomerator.mark_in_work(pair[0])
         elif operation in ("undo", "redo"):
             getattr(agglomerator, operation)()
     except ActionError:

@@ -28,13 +28,13 @@ def path(tmp_path):
 
 def test_everything_comes_back(path):
     head, records = a_head(), some_records(50)
-    note = SegmentNote(2**63 + 5, "axon 3", "finished", "ends at the border", 1.0, "ada")
+    note = SegmentNote(2**63 + 5, "axon 3", "ends at the border", 1.0, "ada")
     question = Question(4, 2**64 - 1, "unsure", "blurred", 2.0, "bob")
     with Session.create(path, head) as session:
         session.append(records[:20])
         session.append(records[20:])
-        session.note_segment(SegmentNote(2**63 + 5, "other"))
-        session.note_segment(note)
+        session.note_segments([SegmentNote(2**63 + 5, "other"), SegmentNote(3, "gone")])
+        session.note_segments([note, SegmentNote(3)])
         session.answer(question)
         session.answer(Question(9, 8, "skipped"))
         session.forget_answer(9, 8)
@@ -386,6 +386,54 @@ def test_the_kept_file_of_version_2(tmp_path):
             assert session.problems() == []
 
 
+def test_the_kept_file_of_version_3(tmp_path):
+    path = tmp_path / "version3.celis"
+    shutil.copy(FILES / "version3.celis", path)
+    for read_only in (True, False):
+        with Session.open(path, read_only=read_only) as session:
+            assert list(session.events()) == some_records(12)
+            # A state that was a word of no meaning is kept as one.
+            assert session.segments() == [
+                SegmentNote(2**63 + 5, "axon 3", "finished; ends at the border", 1.0, "ada"),
+                SegmentNote(7, "", "in work", 2.0, "bob"),
+            ]
+            assert session.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("note", "sentence"),
+    [
+        (SegmentNote(1, "x" * 201), "The name of a segment has 201 letters, but at most 200 are kept"),
+        (SegmentNote(1, "", "x" * 10_001), "The note of a segment has 10,001 letters"),
+        (SegmentNote(1, "bell\x07"), r"The name of a segment has a control character \(U\+0007\)"),
+        (SegmentNote(1, "", "half\ud800"), r"The note of a segment has a control character \(U\+D800\)"),
+    ],
+)
+def test_words_that_cannot_be_kept_are_refused(path, note, sentence):
+    fine = SegmentNote(2, "axon")
+    with Session.create(path, a_head()) as session:
+        with pytest.raises(SessionError, match=sentence):
+            session.note_segments([fine, note])
+        assert session.segments() == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        ("UPDATE segments SET name = 'bell' || char(7)", "the name of a segment has a control character"),
+        ("UPDATE segments SET name = printf('%.*c', 300, 'x')", "the name of a segment is no text of at"),
+        ("UPDATE events SET kind = 'finished'", "the kind of event 1 is 'finished', which means nothing"),
+    ],
+)
+def test_strange_words_and_states_in_a_file_are_one_sentence(path, statement, sentence):
+    with Session.create(path, a_head()) as session:
+        session.append(some_records(1))
+        session.note_segments([SegmentNote(2, "axon")])
+        session._connection.execute(statement)
+        [problem] = session.problems()
+        assert sentence in problem
+
+
 def two_versions(monkeypatch, step):
     """Pretend that this program knows one version more."""
     migrations = (*schema.MIGRATIONS, step)
@@ -537,6 +585,6 @@ def test_words_that_look_like_commands_are_words(path):
     name = "'); DROP TABLE events; --"
     with Session.create(path, a_head()) as session:
         session.append(some_records(2))
-        session.note_segment(SegmentNote(1, name, name, name, 0.0, name))
+        session.note_segments([SegmentNote(1, name, name, 0.0, name)])
         assert session.segments()[0].name == name
         assert len(list(session.events())) == 2

@@ -75,6 +75,8 @@ def assert_same(one, two):
     assert one.energy == two.energy
     assert one.energy_change == two.energy_change
     assert one.constraints == two.constraints
+    np.testing.assert_array_equal(one.is_done(), two.is_done())
+    np.testing.assert_array_equal(one.available(), two.available())
     assert one.history == two.history
     assert [entry.step for entry in one.journal.undone] == [entry.step for entry in two.journal.undone]
 

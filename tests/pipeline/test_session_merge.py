@@ -31,12 +31,12 @@ def atoms():
 
 
 def events(who, *decisions):
-    """Write decisions shortly: `merge 1 2`, `greedy 1 2`, `apart 1 2`, `cut 1 2`, `confirm 1 2`, `undo`."""
+    """Write decisions shortly: `merge 1 2`, `greedy 1 2`, `apart 1 2`, `cut 1 2`, `done 1`, `undo`."""
     kinds = {"merge": "manual", "apart": "keep-apart", "undo": "manual"}
     made = []
     for place, text in enumerate(decisions):
         word, *ends = text.split()
-        u, v = (FIRST + int(end) for end in ends) if ends else (FIRST + 1, FIRST + 2)
+        u, v = (FIRST + int(end) for end in (ends * 2)[:2]) if ends else (FIRST + 1, FIRST + 2)
         step = Step(0, kinds.get(word, word), u, v, -1, -1.0 + place, 0.0, False, 0)
         made.append(SessionEvent(Event("undo" if word == "undo" else "decide", step, 0.0), CLOCK[who], who))
     return made
@@ -101,6 +101,33 @@ def test_answers_that_contradict_decisions_of_the_other_are_asked_about(atoms, o
         plan = joined(atoms, ["greedy 1 2", *ours], ["greedy 1 2", *theirs], rule)
         assert [conflict.reason for conflict in plan.conflicts] == [reason]
         assert shortly(plan.decisions) == ["greedy 1 2", *wanted]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "if_first", "if_second"),
+    [
+        (["done 2"], ["merge 2 3"], ["done 2 2"], ["merge 2 3"]),
+        (["done 2"], ["cut 1 2"], ["done 2 2"], ["cut 1 2"]),
+        (["merge 2 3", "done 3"], ["merge 3 4"], ["merge 2 3", "done 3 3"], ["merge 2 3", "merge 3 4"]),
+    ],
+)
+def test_changing_what_the_other_one_finished_is_asked_about(atoms, ours, theirs, if_first, if_second):
+    for rule, wanted in ((first, if_first), (second, if_second)):
+        plan = joined(atoms, ["greedy 1 2", *ours], ["greedy 1 2", *theirs], rule)
+        assert ["done there" in conflict.reason for conflict in plan.conflicts] == [True]
+        assert shortly(plan.decisions) == ["greedy 1 2", *wanted]
+
+
+def test_states_of_both_go_together(atoms):
+    plan = joined(
+        atoms, ["done 1", "done 5", "in-work 5", "done 7"], ["done 1", "greedy 7 8", "in-work 9", "done 5"]
+    )
+    assert shortly(plan.decisions) == [
+        "done 1 1", "done 5 5", "in-work 5 5", "done 7 7", "in-work 9 9", "done 5 5",
+    ]  # fmt: skip
+    assert (plan.n_common, plan.n_agreed, plan.n_greedy_left_out, plan.conflicts) == (1, 0, 1, ())
+    agreed = joined(atoms, ["merge 2 3", "done 1"], ["done 1"])
+    assert (shortly(agreed.decisions), agreed.n_agreed) == (["merge 2 3", "done 1 1"], 1)
 
 
 def test_undone_decisions_do_not_count(atoms):

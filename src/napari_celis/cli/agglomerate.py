@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
     from napari_celis.core.journal import Step
     from napari_celis.io.answer_table import Answers
+    from napari_celis.io.ome_writing import Properties
     from napari_celis.io.session.file import Session
     from napari_celis.pipeline.choice import Choice
     from napari_celis.pipeline.recipe import Prepared
@@ -134,10 +135,11 @@ def agglomerate(
         if answers is not None:
             figures |= _follow(agglomerator, answers, kept_in)
         segmentation = agglomerator.labels() if output is not None else None
+        properties = _properties(agglomerator, kept_in, output)
     figures["seconds"] = time.monotonic() - begin
     if output is not None and segmentation is not None:
         written = Volume(segmentation, choice.voxel_size_nm, choice.offset_nm, "segmentation")
-        write_volume(written, output, kind="labels")
+        write_volume(written, output, kind="labels", properties=properties)
     _report(figures, output, session)
     names = {} if session is None else {"session": str(session)}
     write_json(json, {**figures, "output": output, **names})
@@ -257,6 +259,17 @@ def _follow(agglomerator: Agglomerator, answers: Answers, session: Session | Non
         "answers_so_already": taken.n_so_already,
         "corrections": taken.n_corrections,
     }
+
+
+def _properties(agglomerator: Agglomerator, session: Session | None, output: str | None) -> Properties | None:
+    """Describe the segments of a session, where the output has a place for it."""
+    from napari_celis.io.volumes import takes_properties
+    from napari_celis.pipeline.segment_table import table_of
+    from napari_celis.pipeline.segment_words import SegmentWords
+
+    if session is None or output is None or not takes_properties(output):
+        return None
+    return table_of(agglomerator, SegmentWords(session.segments())).properties()
 
 
 def _report(figures: dict[str, Any], output: str | None, session: Path | None) -> None:

@@ -24,6 +24,14 @@ RelocateOption = Annotated[
 TableOption = Annotated[
     Path | None, typer.Option("--table", metavar="FILE", help="Write all events as .csv or .parquet.")
 ]
+SegmentsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--segments",
+        metavar="FILE",
+        help="Write all segments as .csv: name, state, size, decisions, note. Reads the supervoxels.",
+    ),
+]
 FLUSH_SECONDS = 0.2
 """Merges of a greedy run are written together, at least this often."""
 
@@ -43,24 +51,29 @@ def relocations(given: list[str] | None) -> dict[str, str]:
     return found
 
 
-def require_session_outputs(session: Path, *, table: Path | None = None, json: Path | None = None) -> None:
+def require_session_outputs(
+    session: Path, *, table: Path | None = None, json: Path | None = None, segments: Path | None = None
+) -> None:
     """Refuse outputs that cannot be written, or that would replace the session or each other.
 
     Parameters
     ----------
     session : Path
         What is read.
-    table, json : Path, optional
+    table, json, segments : Path, optional
         What will be written.
     """
     from napari_celis.cli.options import require_outputs
     from napari_celis.cli.outputs import require_distinct
     from napari_celis.io.session.table import require_table
+    from napari_celis.pipeline.segment_table import require_csv
 
-    require_outputs(table, json)
-    require_distinct({"--table": table, "--json": json, "the session": session}, {})
+    require_outputs(table, json, segments)
+    require_distinct({"--table": table, "--json": json, "--segments": segments, "the session": session}, {})
     if table is not None:
         require_table(table)
+    if segments is not None:
+        require_csv(segments)
 
 
 def run_recorded(agglomerator: Agglomerator, threshold: float, session: Session | None) -> list[Step]:

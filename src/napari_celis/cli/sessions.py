@@ -24,6 +24,7 @@ from napari_celis.cli.options import (
 from napari_celis.cli.outputs import require_distinct
 from napari_celis.cli.session_options import (
     RelocateOption,
+    SegmentsOption,
     SessionArgument,
     TableOption,
     relocations,
@@ -32,6 +33,7 @@ from napari_celis.cli.session_options import (
 
 if TYPE_CHECKING:
     from napari_celis.io.session.file import Session
+    from napari_celis.pipeline.choice import Atoms, Choice
     from napari_celis.pipeline.session_merge import Conflict, MergePlan, Side
 
 sessions = typer.Typer(
@@ -49,16 +51,26 @@ class Prefer(StrEnum):
 
 
 @sessions.command()
-def show(session: SessionArgument, table: TableOption = None, json: JsonOption = None) -> None:
+def show(
+    session: SessionArgument,
+    table: TableOption = None,
+    segments: SegmentsOption = None,
+    relocate: RelocateOption = None,
+    json: JsonOption = None,
+) -> None:
     """Say what a session is about, and what was decided in it."""
     from napari_celis.io.session.file import Session
     from napari_celis.io.session.table import write_table
 
-    require_session_outputs(session, table=table, json=json)
+    if relocate and segments is None:
+        raise typer.BadParameter("--relocate is for --segments, which reads the supervoxels.")
+    require_session_outputs(session, table=table, json=json, segments=segments)
     with Session.open(session, read_only=True) as opened:
         figures = _figures(opened)
         if table is not None:
             write_table(opened.events(), table)
+        if segments is not None:
+            _write_segments(opened, relocations(relocate), segments)
     write_json(json, figures)
     for role, volume in figures["volumes"].items():
         typer.echo(f"{role}: {volume['path'] or 'in no file'}")
@@ -70,7 +82,12 @@ def show(session: SessionArgument, table: TableOption = None, json: JsonOption =
         f"{figures['events']:,} events by {', '.join(figures['who']) or 'nobody'}; "
         f"{figures['standing']:,} decisions stand{f': {kinds}' if kinds else ''}."
     )
-    typer.echo(f"{figures['segments']:,} segments with notes, {figures['questions']:,} questions put aside.")
+    typer.echo(
+        f"{figures['segments']:,} segments with a name or a note, "
+        f"{figures['questions']:,} questions put aside."
+    )
+    if segments is not None:
+        typer.echo(f"Wrote {segments}.")
 
 
 @sessions.command()
@@ -131,10 +148,6 @@ def merge(
     """
     from napari_celis.cli.progress import stage_bars
     from napari_celis.io.session.file import Session
-    from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
-    from napari_celis.pipeline.kept_preparation import with_preparation
-    from napari_celis.pipeline.recipe import read_atoms
-    from napari_celis.pipeline.session_data import open_data
     from napari_celis.pipeline.session_merge import plan_merge, require_same_data
     from napari_celis.pipeline.sessions import join_into
 
@@ -143,17 +156,7 @@ def merge(
     places = relocations(relocate)
     with Session.open(first, read_only=True) as a, Session.open(second, read_only=True) as b:
         require_same_data(a.head, b.head)
-        with stage_bars() as report:
-            choice, _ = open_data(a.head, a.path, places)
-            choice = with_preparation(choice, a.head, KeptArrays(folder_beside(a.path)), report)
-            if choice.supervoxels is None:
-                from napari_celis.core.errors import CelisError
-
-                raise CelisError(
-                    f"The supervoxels of {first} were made and are not kept beside it any more. Run `celis "
-                    f"agglomerate --session {first}` once; it makes them again."
-                )
-            atoms = choice.atoms or read_atoms(choice.supervoxels, report)
+        _, atoms = _open_atoms(a, places)
         plan = plan_merge(a.events(), b.events(), atoms, lambda one: _decide(one, prefer, ask=ask))
         figures = _merge_figures(plan)
         write_json(json, figures)
@@ -204,6 +207,39 @@ def take_over(
         n_taken, n_lost = take_over_json_lines(old, output, choice, prepared, Sources(volumes, model))
     lost = f", {n_lost:,} lines or decisions could not be taken over" if n_lost else ""
     typer.echo(f"Wrote {output}: {n_taken:,} decisions{lost}.")
+
+
+def _open_atoms(session: Session, places: dict[str, str]) -> tuple[Choice, Atoms]:
+    """Read the supervoxels that a session began with, and their contacts."""
+    from napari_celis.cli.progress import stage_bars
+    from napari_celis.core.errors import CelisError
+    from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
+    from napari_celis.pipeline.kept_preparation import with_preparation
+    from napari_celis.pipeline.recipe import read_atoms
+    from napari_celis.pipeline.session_data import open_data
+
+    path = session.path
+    with stage_bars() as report:
+        choice, _ = open_data(session.head, path, places)
+        choice = with_preparation(choice, session.head, KeptArrays(folder_beside(path)), report)
+        if choice.supervoxels is None:
+            raise CelisError(
+                f"The supervoxels of {path} were made and are not kept beside it any more. Run `celis "
+                f"agglomerate --session {path}` once; it makes them again."
+            )
+        return choice, choice.atoms or read_atoms(choice.supervoxels, report)
+
+
+def _write_segments(session: Session, places: dict[str, str], path: Path) -> None:
+    """Write the segments at the end of a session, unless that would replace one of its volumes."""
+    from napari_celis.pipeline.segment_table import table_of_session
+    from napari_celis.pipeline.session_data import require_same_supervoxels
+
+    volumes = {f"the {one.role} of the session": one.path for one in session.head.volumes if one.path}
+    require_distinct({"--segments": path}, {**volumes, "its model": session.head.model_path})
+    choice, atoms = _open_atoms(session, places)
+    require_same_supervoxels(session.head, choice, atoms.supervoxels)
+    table_of_session(session, atoms).write_csv(path, choice.voxel_size_nm)
 
 
 def _figures(session: Session) -> dict[str, Any]:
@@ -304,7 +340,6 @@ def _copy_notes(path: Path, first: Session, second: Session) -> None:
     from napari_celis.io.session.file import Session
 
     with Session.open(path) as session:
-        for note in sorted([*first.segments(), *second.segments()], key=lambda one: one.time):
-            session.note_segment(note)
+        session.note_segments(sorted([*first.segments(), *second.segments()], key=lambda one: one.time))
         for question in sorted([*first.questions(), *second.questions()], key=lambda one: one.time):
             session.answer(question)

@@ -27,6 +27,7 @@ from napari_celis.core.merge_forest import MergeForest
 from napari_celis.core.operations import Cut, Merge, Operation
 from napari_celis.core.parallel import Pool
 from napari_celis.core.policy import ENERGY_ALONE, PAPER, LearnedScorer, Policy, spec_names
+from napari_celis.core.protection import Mark, require_not_done
 from napari_celis.core.pruning import CentreRule, touchable_centres
 from napari_celis.core.recorded import RecordedHistory
 from napari_celis.core.scores import EarlierScores, KeptScores, SpecScores
@@ -115,6 +116,7 @@ class Agglomerator:
             )  # fmt: skip
             if past is not None:
                 self._state.constraints, self._state.units_at_start = past.constraints, past.units_at_start
+                self._state.is_done[list(past.done_segments)] = True
                 for entry in past.done:
                     self._state.learning.add(entry.lesson)
             self._state.score_everything(progress, kept)
@@ -266,9 +268,15 @@ class Agglomerator:
             return self._state.taken.copy()
 
     def available(self) -> np.ndarray:
-        """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart."""
+        """Tell which actions greedy may take, bool (A,): not taken, of some effect, not forbidden."""
         with self._lock:
             return self._state.available()
+
+    def is_done(self) -> np.ndarray:
+        """Tell of every supervoxel whether its segment is done, bool (N + 1,)."""
+        with self._lock:
+            is_done: np.ndarray = self._state.is_done[self._state.segment]
+            return is_done
 
     def best_action(self) -> int:
         """Return the available action with the lowest score; -1 if there is none.
@@ -405,6 +413,10 @@ class Agglomerator:
                 return self.not_here(step.u_id, step.v_id)
             if step.kind == "split":
                 return self.split(step.u_id, step.v_id)
+            if step.kind == "done":
+                return self.mark_done(step.u_id)
+            if step.kind == "in-work":
+                return self.mark_in_work(step.u_id)
             return self._merge(step.u_id, step.v_id, step.kind)
 
     @contextmanager
@@ -425,6 +437,7 @@ class Agglomerator:
             if self._state.taken[action]:
                 raise ActionError(f"Supervoxels {u_id} and {v_id} are merged already.")
             u, v = int(self.actions.u[action]), int(self.actions.v[action])
+            self._require_not_done(u, v)
             pair = self._state.constraints.between(self._state.segment, u, v)
             if pair is not None:
                 a, b = (int(self.supervoxels.ids[end]) for end in pair)
@@ -490,6 +503,24 @@ class Agglomerator:
             action = self._find_action(u_id, v_id)
             return self._answer("not-here", action, self._state.score(action), is_wrong=True)
 
+    def mark_done(self, supervoxel_id: int) -> Step:
+        """Let no merge and no cut change the segment of a supervoxel, until it is in work again."""
+        return self._mark("done", supervoxel_id)
+
+    def mark_in_work(self, supervoxel_id: int) -> Step:
+        """Note that somebody works on the segment of a supervoxel; if it was done, it may change again."""
+        return self._mark("in-work", supervoxel_id)
+
+    def _mark(self, kind: StepKind, supervoxel_id: int) -> Step:
+        with self._lock:
+            state, name = self._state, int(supervoxel_id)
+            segment = int(state.segment[self.supervoxels.index_of(name)])
+            shown = int(self.supervoxels.ids[segment])
+            mark = Mark.of(state.is_done, segment, becomes_done=kind == "done", name=shown)
+            mark.do(state)
+            step = self._describe(kind, (name, name), -1, 0.0, joins_segments=False)
+            return self._push(Entry(step, mark, state.constraints))
+
     def undo(self) -> Step:
         """Take the last decision back and return it."""
         with self._lock:
@@ -536,8 +567,16 @@ class Agglomerator:
         merge = Merge.do(self._state, action)
         return self._record(kind, action, score, merge, lesson, joins_segments=merge.joined is not None)
 
+    def _require_not_done(self, u: int, v: int) -> None:
+        """Refuse to join the segments of two supervoxels if one of them is done."""
+        a, b = int(self._state.segment[u]), int(self._state.segment[v])
+        if a != b:
+            require_not_done(self._state.is_done, self.supervoxels.ids, a, b)
+
     def _cut(self, action: int, kind: StepKind = "cut") -> Step:
         """Cut an action and write the journal."""
+        segment = int(self._state.segment[self.actions.u[action]])
+        require_not_done(self._state.is_done, self.supervoxels.ids, segment)
         before = self._state.energy_change
         cut = Cut.do(self._state, action)
         try:

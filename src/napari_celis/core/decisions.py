@@ -27,6 +27,8 @@ class ActionState(IntEnum):
     """These very supervoxels are kept apart."""
     UNSEEN = 4
     """No descriptor sees it, so it has no score."""
+    DONE = 5
+    """One of the two segments of its ends is done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,7 @@ def list_candidates(
     available: np.ndarray,
     contact: np.ndarray,
     kept_apart: Iterable[tuple[int, int]] = (),
+    is_done: np.ndarray | None = None,
 ) -> Candidates:
     """Describe every action.
 
@@ -84,12 +87,17 @@ def list_candidates(
         From `Agglomerator.contacts`.
     kept_apart : iterable of pairs of int
         Ids of supervoxels of this volume.
+    is_done : ndarray of bool, shape (N + 1,), optional
+        From `Agglomerator.is_done`.
     """
     root = segment_roots(supervoxels, segment_ids)
     voxels = np.bincount(root, weights=supervoxels.sizes, minlength=supervoxels.n + 1).astype(np.int64)
     smaller, larger = np.empty((2, len(actions)), dtype=np.int64)
     state = np.empty(len(actions), dtype=np.uint8)
     kernels.describe(actions.u, actions.v, root, voxels, taken, available, smaller, larger, state)
+    if is_done is not None and is_done.any():
+        is_left = state != ActionState.MERGED
+        state[is_left & (is_done[actions.u] | is_done[actions.v])] = ActionState.DONE
     ids = np.array(list(kept_apart), dtype=np.uint64).reshape(-1, 2)
     pairs = np.searchsorted(supervoxels.ids, ids)
     if len(pairs):

@@ -14,9 +14,13 @@ from napari_celis.core.errors import ActionError
 from napari_celis.core.lessons import Lesson
 from napari_celis.core.operations import Operation
 
-StepKind = Literal["greedy", "manual", "keep-apart", "cut", "split", "confirm", "not-here"]
+StepKind = Literal[
+    "greedy", "manual", "keep-apart", "cut", "split", "confirm", "not-here", "done", "in-work"
+]  # fmt: skip
 ANSWER_KINDS: tuple[StepKind, ...] = ("confirm", "not-here")
 """Kinds that change nothing but what is known: a merge that is still right, a membrane at a contact."""
+MARK_KINDS: tuple[StepKind, ...] = ("done", "in-work")
+"""Kinds that are about one segment, named by one of its supervoxels, which is both ends."""
 EventKind = Literal["decide", "undo", "redo"]
 
 
@@ -31,7 +35,8 @@ class Step:
     """Ids of the two supervoxels that it is about."""
     v_id: int
     action_index: int
-    """Row of the action, -1 for a keep-apart of supervoxels that do not touch."""
+    """Row of the action, -1 for a keep-apart of supervoxels that do not touch, and for a segment that is
+    done or in work."""
     score: float
     """Energy change that the action promised when it was decided; for a cut, the change it brought."""
     energy: float

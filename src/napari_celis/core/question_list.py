@@ -34,6 +34,7 @@ def candidates_of(agglomerator: Agglomerator) -> Candidates:
         agglomerator.available(),
         agglomerator.contacts(),
         agglomerator.constraints,
+        agglomerator.is_done(),
     )
 
 
@@ -43,7 +44,7 @@ def list_questions(
     calibration: Calibration | None = None,
     candidates: Candidates | None = None,
 ) -> Questions:
-    """List all questions of both kinds, in no particular order.
+    """List all questions of both kinds, in no particular order; none about segments that are done.
 
     Parameters
     ----------
@@ -67,12 +68,14 @@ def list_questions(
     n_voxels = float(agglomerator.supervoxels.sizes[1:].sum())
     open_bits = vi_change(candidates.smaller, candidates.larger, n_voxels)
     made_bits = vi_change(merges.voxels[:, 0], merges.voxels[:, 1], n_voxels)
+    made = made_questions(merges, calibration.wrong_merge(merges.score, made_bits), n_voxels, answers)
+    is_done = agglomerator.is_done()[agglomerator.actions.u[made.action]]
     return Questions.join(
         [
             open_questions(
                 agglomerator.actions, candidates, scores, calibration.wrong_merge(scores, open_bits), answers
             ),
-            made_questions(merges, calibration.wrong_merge(merges.score, made_bits), n_voxels, answers),
+            made.take(np.flatnonzero(~is_done)),
         ]
     )
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from napari_celis.core.constraints import SegmentPairs
 from napari_celis.core.policy import ContactClassifier, ItemScorer
+from napari_celis.core.protection import Forbidden
 from napari_celis.core.queue import ScoreQueue
 
 
@@ -30,8 +30,9 @@ class Ranking:
         self._forbidden = np.zeros(n_items, dtype=bool)
         self._has_forbidden = False
 
-    def start(self, forbidden: SegmentPairs) -> None:
+    def start(self, forbidden: Forbidden) -> None:
         """Look at everything."""
+        self._has_forbidden = not forbidden.is_empty
         self.ranked.start()
         everything = np.arange(len(self.scores), dtype=np.int32)
         self._forbid(everything, forbidden)
@@ -39,7 +40,7 @@ class Ranking:
         self._rank(everything)
 
     def refresh(
-        self, segments: Iterable[int], forbidden: SegmentPairs, others: np.ndarray | None = None
+        self, segments: Iterable[int], forbidden: Forbidden, others: np.ndarray | None = None
     ) -> None:
         """Look again at what is around some segments, and at other items that changed or ended.
 
@@ -47,14 +48,15 @@ class Ranking:
         ----------
         segments : sequence of int
             Segments whose surroundings changed.
-        forbidden : SegmentPairs
+        forbidden : Forbidden
             Tells which actions may not be taken.
         others : ndarray, optional
             Other items to look at.
         """
-        # Single actions depend on the segments around them only while something is kept apart.
-        needs_look = self.ranked.are_contacts or self._has_forbidden or len(forbidden.pairs) > 0
-        self._has_forbidden = len(forbidden.pairs) > 0
+        # Single actions depend on the segments around them only while something is forbidden.
+        has_forbidden = not forbidden.is_empty
+        needs_look = self.ranked.are_contacts or self._has_forbidden or has_forbidden
+        self._has_forbidden = has_forbidden
         around = [self.ranked.around(segment) for segment in segments] if needs_look else []
         near = np.unique(np.concatenate([np.empty(0, np.int32), *around]))
         self._forbid(near, forbidden)
@@ -77,8 +79,8 @@ class Ranking:
         is_there: np.ndarray = self.queue.arrays.position >= 0
         return is_there
 
-    def _forbid(self, items: np.ndarray, forbidden: SegmentPairs) -> None:
-        """Note which items would join segments that are kept apart."""
+    def _forbid(self, items: np.ndarray, forbidden: Forbidden) -> None:
+        """Note which items would join segments that may not be joined."""
         self._forbidden[items] = forbidden.forbid(self.ranked.ends(items))
 
     def _rank(self, items: np.ndarray) -> None:

@@ -19,6 +19,7 @@ from napari_celis.core.constraints import Constraints
 from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import (
     ANSWER_KINDS,
+    MARK_KINDS,
     Entry,
     Event,
     Step,
@@ -38,6 +39,7 @@ from napari_celis.core.operations import (
     put_back,
     remove,
 )
+from napari_celis.core.protection import Mark, require_not_done
 from napari_celis.core.segment_graph import larger
 from napari_celis.core.state import AgglomerationState
 from napari_celis.core.supervoxels import Supervoxels
@@ -60,6 +62,8 @@ class RecordedHistory:
     """Energy per spec before the first decision, from `Agglomerator.energy_units`."""
     glued: tuple[tuple[int, int], ...] = ()
     """Ids of parts of split supervoxels that began as merged."""
+    done_segments: tuple[int, ...] = ()
+    """Segments that are done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +132,7 @@ class Recorder:
         self._supervoxels, self._actions, self._glued = supervoxels, actions, tuple(glued)
         self.segment = np.arange(supervoxels.n + 1, dtype=np.int32)
         self.constraints = Constraints()
+        self.is_done = np.zeros(supervoxels.n + 1, dtype=bool)
         self.done: list[Entry] = []
         self.undone: list[Entry] = []
         self.n_segments = int(np.count_nonzero(supervoxels.sizes[1:]))
@@ -148,11 +153,17 @@ class Recorder:
             self.constraints,
             units_at_start,
             self._glued,
+            tuple(np.flatnonzero(self.is_done).tolist()),
         )
 
     def is_taken(self, u_id: int, v_id: int) -> bool:
         """Tell whether the action between two adjacent supervoxels is taken."""
         return bool(self._taken[self._find(u_id, v_id)])
+
+    def are_apart(self, u_id: int, v_id: int) -> bool:
+        """Tell whether two supervoxels lie in different segments."""
+        u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
+        return bool(self.segment[u] != self.segment[v])
 
     def is_kept_apart(self, u_id: int, v_id: int) -> bool:
         """Tell whether these very supervoxels are kept apart."""
@@ -208,11 +219,14 @@ class Recorder:
         lesson : Lesson, optional
             What it taught.
         """
-        before, operation, joins = self.constraints, None, False
+        before, joins = self.constraints, False
+        operation: Operation | None = None
         if step.kind == "keep-apart":
             action = self._keep_apart(step)
         elif step.kind in ANSWER_KINDS:
             action = self._answer(step)
+        elif step.kind in MARK_KINDS:
+            action, operation = -1, self._mark(step)
         else:
             action = self._find(step.u_id, step.v_id)
             is_cut = step.kind in ("cut", "split")
@@ -243,6 +257,8 @@ class Recorder:
             self._taken[[action for _, action in operation.removed]] = True
             if len(operation.moved):
                 self._join(operation.segment, int(self.segment[operation.moved[0]]))
+        elif isinstance(operation, Mark):
+            self.is_done[operation.segment] = operation.was_done
         self.undone.append(entry)
         return entry.step
 
@@ -256,6 +272,8 @@ class Recorder:
         if self._taken[action]:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are merged already.")
         u, v = int(self._actions.u[action]), int(self._actions.v[action])
+        if self.segment[u] != self.segment[v]:
+            require_not_done(self.is_done, self._supervoxels.ids, *self.segment[[u, v]].tolist())
         if self.constraints.between(self.segment, u, v) is not None:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} lie in segments that are kept apart.")
         return self._take(action)
@@ -276,6 +294,7 @@ class Recorder:
         if not self._taken[action]:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} were never merged directly.")
         segment = int(self.segment[self._actions.u[action]])
+        require_not_done(self.is_done, self._supervoxels.ids, segment)
         sides = self._forest(segment).sides(action)
         removed = remove(self._order, sides.removed)
         self._taken[list(sides.removed)] = False
@@ -299,6 +318,29 @@ class Recorder:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are kept apart already.")
         self.constraints = self.constraints.with_pair(u, v)
         return self._actions.find(u, v)
+
+    def _mark(self, step: Step) -> Mark:
+        if step.u_id != step.v_id:
+            raise ActionError(f"A segment is {step.kind} by one supervoxel, not {step.u_id} and {step.v_id}.")
+        segment = int(self.segment[self._supervoxels.index_of(step.u_id)])
+        mark = Mark.of(self.is_done, segment, becomes_done=step.kind == "done", name=step.u_id)
+        self.is_done[segment] = mark.is_done
+        return mark
+
+    def done_by(self, u_id: int, v_id: int) -> Step | None:
+        """Return the mark that keeps the segments of two supervoxels from becoming one, or None.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the two supervoxels.
+        """
+        ends = self.segment[[self._supervoxels.index_of(one) for one in (u_id, v_id)]].tolist()
+        segment = next((one for one in ends if self.is_done[one]), None)
+        for entry in reversed(self.done):
+            if isinstance(entry.operation, Mark) and entry.operation.segment == segment:
+                return entry.step
+        return None
 
     def _answer(self, step: Step) -> int:
         action = self._find(step.u_id, step.v_id)

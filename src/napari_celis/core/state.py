@@ -9,13 +9,14 @@ import numpy as np
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.changes import Change, Counters
-from napari_celis.core.constraints import Constraints, SegmentPairs
+from napari_celis.core.constraints import Constraints
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
 from napari_celis.core.lessons import Learning
 from napari_celis.core.merge_forest import MergeForest
 from napari_celis.core.parallel import Pool
 from napari_celis.core.policy import Policy
+from napari_celis.core.protection import Forbidden
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.ranking import Ranking
 from napari_celis.core.regions import fill, tile
@@ -61,6 +62,8 @@ class AgglomerationState:
         self.supervoxels, self.actions, self.pool, self.is_lazy = supervoxels, actions, pool, is_lazy
         self._is_thrifty = cache_entries is None
         self.constraints = Constraints()
+        self.is_done = np.zeros(supervoxels.n + 1, dtype=bool)
+        """By segment: no merge and no cut may change it."""
         self.order = list(order)
         """Taken actions in the order in which they were taken."""
         self.taken = np.zeros(len(actions), dtype=bool)
@@ -191,9 +194,9 @@ class AgglomerationState:
         """Segment of every supervoxel, named after one of its own, int32 (N + 1,)."""
         return self.graph.segment
 
-    def forbidden(self) -> SegmentPairs:
-        """Return the pairs of segments that are kept apart."""
-        return self.constraints.among(self.segment)
+    def forbidden(self) -> Forbidden:
+        """Return what may not be joined now."""
+        return Forbidden(self.constraints.among(self.segment), self.is_done)
 
     def items(self) -> np.ndarray:
         """Return the item that each action belongs to, int (A,); not to be changed."""
@@ -248,7 +251,7 @@ class AgglomerationState:
         return ranked.actions_of(int(item[0])) if ranked.is_candidate(item)[0] else np.array([action])
 
     def available(self) -> np.ndarray:
-        """Tell which actions greedy may take, bool (A,): not taken, of some effect, not kept apart."""
+        """Tell which actions greedy may take, bool (A,): not taken, of some effect, not forbidden."""
         return np.take(self.ranking.available(), self.items())
 
     def best_action(self, limit: float = np.inf) -> int:

@@ -170,6 +170,11 @@ def write_volume(
     return split.path
 
 
+def takes_properties(target: str | os.PathLike[str]) -> bool:
+    """Tell whether the format that a name asks for has a place for properties of segments."""
+    return format_to_write(split_target(target)) in (Format.PRECOMPUTED, Format.ZARR)
+
+
 def _extras(target: Target, stored_as: Format, properties: Properties | None, meshes: bool) -> dict[str, Any]:
     """Choose what goes with the voxels in the formats that have a place for it."""
     if stored_as is Format.PRECOMPUTED:

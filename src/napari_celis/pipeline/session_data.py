@@ -283,13 +283,28 @@ def require_same_image(head: SessionHead, choice: Choice) -> None:
 
 def require_same_inputs(head: SessionHead, choice: Choice, inputs: Inputs) -> None:
     """Refuse other supervoxels or affinities than those of a session, once they are read."""
-    own = head.volume("supervoxels")
-    assert own is not None
-    name = "made from the image" if choice.supervoxels is None else choice.supervoxels.name
-    _require(own, supervoxels_checksum(inputs.atoms.supervoxels), name)
+    require_same_supervoxels(head, choice, inputs.atoms.supervoxels)
     given = head.volume("affinities")
     if given is not None and choice.affinities is not None:
         _require(given, array_checksum(inputs.affinities), choice.affinities.name)
+
+
+def require_same_supervoxels(head: SessionHead, choice: Choice, supervoxels: Supervoxels) -> None:
+    """Refuse other supervoxels than those of a session.
+
+    Parameters
+    ----------
+    head : SessionHead
+        What the session says.
+    choice : Choice
+        Where they came from.
+    supervoxels : Supervoxels
+        As they were read or made.
+    """
+    own = head.volume("supervoxels")
+    assert own is not None
+    name = "made from the image" if choice.supervoxels is None else choice.supervoxels.name
+    _require(own, supervoxels_checksum(supervoxels), name)
 
 
 def moved(head: SessionHead, sources: Sources, session: Path) -> SessionHead | None:

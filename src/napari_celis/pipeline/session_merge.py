@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from napari_celis.core.errors import ActionError
-from napari_celis.core.journal import ANSWER_KINDS, Event, Step
+from napari_celis.core.journal import ANSWER_KINDS, MARK_KINDS, Event, Step
 from napari_celis.core.recorded import Recorder
 from napari_celis.io.session.records import SessionError, SessionEvent, SessionHead
 from napari_celis.pipeline.choice import Atoms
@@ -182,9 +182,14 @@ class _Joining:
         """Find the first one's decisions in the way, why they are, and whether all is said already."""
         ends, recorder = frozenset((step.u_id, step.v_id)), self._recorder
         own = self._origin.get(ends)
+        if step.kind in MARK_KINDS:
+            mark = recorder.done_by(step.u_id, step.v_id)
+            return [], "", step.kind == "done" and mark is not None
         if step.kind in MERGES:
             if recorder.is_taken(step.u_id, step.v_id):
                 return [], "", True
+            if recorder.are_apart(step.u_id, step.v_id) and (found := self._done(step, "merged")):
+                return found
             pair = recorder.forbidding_pair(step.u_id, step.v_id)
             if pair is not None:
                 place = self._origin.get(frozenset(pair))
@@ -197,6 +202,8 @@ class _Joining:
         if step.kind == "cut":
             if not recorder.is_taken(step.u_id, step.v_id):
                 return [], "", True
+            if found := self._done(step, "cut"):
+                return found
             return self._against(
                 own, {"manual": "cut here, merged by hand there", "confirm": "cut here, confirmed there"}
             )
@@ -213,6 +220,14 @@ class _Joining:
             key=lambda one: (self.ours[one].event.step.kind != "greedy", -self.ours[one].event.step.score)
         )
         return places[:1], "kept apart here, one segment there", False
+
+    def _done(self, step: Step, word: str) -> tuple[list[int], str, bool] | None:
+        """Find what `_obstacle` finds, where a segment is done that a merge or a cut would change."""
+        mark = self._recorder.done_by(step.u_id, step.v_id)
+        if mark is None:
+            return None
+        place = self._origin.get(frozenset((mark.u_id,)))
+        return [] if place is None else [place], f"{word} here, done there", False
 
     def _obstacle_of_answer(self, step: Step, own: int | None) -> tuple[list[int], str, bool]:
         """Find what `_obstacle` finds, for a confirm or a not-here."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.journal import MARK_KINDS
 from napari_celis.scale.answers import add_answers
 from napari_celis.scale.boxes import OpenedBox
 from napari_celis.scale.honour import Answer, AnswerKind
@@ -35,7 +36,8 @@ class BoxAnswers:
     def standing(self, agglomerator: Agglomerator) -> Standing:
         """List what people say about the box as it is now, older answers included.
 
-        Greedy merges are no answers, nor is `not here`, which forbids nothing. A merge by hand or a confirmed
+        Greedy merges are no answers, nor is `not here`, which forbids nothing, nor the state of a
+        segment. A merge by hand or a confirmed
         one counts while it joins its ends, a keep-apart while it keeps them apart; a cut keeps apart all
         supervoxels that were one in the result, touch each other and are not one any more.
 
@@ -58,7 +60,8 @@ class BoxAnswers:
             pair = answer.u, answer.v
             if is_one if answer.kind == "merge" else pair in constraints:
                 found[pair] = answer.kind
-        steps = [step for step in agglomerator.history if step.kind not in ("greedy", "not-here")]
+        silent = ("greedy", "not-here", *MARK_KINDS)
+        steps = [step for step in agglomerator.history if step.kind not in silent]
         for step, is_one in zip(steps, are_one([(one.u_id, one.v_id) for one in steps]), strict=True):
             if is_one == (step.kind in ("manual", "confirm")):
                 found[_pair(step.u_id, step.v_id)] = "merge" if is_one else "keep-apart"

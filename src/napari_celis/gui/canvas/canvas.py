@@ -43,6 +43,7 @@ class Canvas(QObject):
         self.contact_view = ContactView(workspace, self.keys.choice, self)
         self.tidier = LayerListTidier(workspace.viewer, self._is_listed, lambda: self.picker.is_on, self)
         workspace.decisions.visited.connect(self._on_visited)
+        workspace.segments.visited.connect(self.camera.fly_to)
         self.mouse_mode.changed.connect(self.tidier.tidy)
         workspace.run.changed.connect(self.tidier.tidy)
         workspace.closing.connect(self._let_go)
@@ -54,6 +55,7 @@ class Canvas(QObject):
         bind, is_active = self.keys.bind_command, self.picker.takes_keys
         bind("blink", lambda: self.blink(is_bare=True), is_active, lambda: self.blink(is_bare=False))
         bind("look", lambda: self.set_look(self.highlight.look.following()), is_active)
+        bind("done", self.workspace.segments.finish, is_active)
         bind("view", self.contact_view.toggle, is_active)
         bind("note", self.contact_view.write_note, is_active)
         for key in CARD_KEYS:

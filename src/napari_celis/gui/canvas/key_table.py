@@ -43,6 +43,9 @@ KEY_GROUPS: dict[str, tuple[KeyCommand, ...]] = {
         KeyCommand("undo", "U", "undo, and back to that question", ("Ctrl+Z",)),
         KeyCommand("redo", "Y", "redo", ("Ctrl+Shift+Z",)),
     ),
+    "The segment that is selected": (
+        KeyCommand("done", "D", "done: nothing changes it; on to the largest untouched one"),
+    ),
     "Look": (
         KeyCommand("blink", "B", "while held: the image alone"),
         KeyCommand("look", "F", "outlines, fills or nothing"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qtpy.QtCore import QSize, Qt
-from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 MIDDLE = Qt.AlignmentFlag.AlignCenter
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -44,6 +44,23 @@ class CompactTable(QTableView):
         for column, text in texts.items():
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             header.resizeSection(column, self.fontMetrics().horizontalAdvance(text) + 2 * MARGIN)
+
+    def column_menu(self) -> QMenu:
+        """Make a menu that shows and hides columns."""
+        menu, across = QMenu(self), Qt.Orientation.Horizontal
+        for column in range(self.model().columnCount()):
+            entry = menu.addAction(str(self.model().headerData(column, across)))
+            entry.setToolTip(str(self.model().headerData(column, across, Qt.ItemDataRole.ToolTipRole)))
+            entry.setCheckable(True)
+            entry.setChecked(not self.isColumnHidden(column))
+            entry.toggled.connect(lambda is_on, c=column: self.setColumnHidden(c, not is_on))
+        return menu
+
+    def offer_columns(self) -> None:
+        """Let a click with the right button on the titles open the menu of columns."""
+        header = self.horizontalHeader()
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(lambda at: self.column_menu().exec(header.mapToGlobal(at)))
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Ask for little and take what the window leaves: what Qt asks for makes the whole tab scroll."""

@@ -12,7 +12,7 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.cuts import CutPlan, plan_cut_between, plan_cut_of_merge, plan_taking_out
 from napari_celis.core.decisions import Candidates
-from napari_celis.core.journal import Step, StepKind
+from napari_celis.core.journal import MARK_KINDS, Step, StepKind
 from napari_celis.gui.session.decision_queue import DecisionQueue
 from napari_celis.gui.session.engine.commands import Command
 from napari_celis.gui.session.engine.engine import Engine
@@ -303,6 +303,10 @@ class DecisionController(QObject):
     def _on_taken_back(self, step: Step | None) -> None:
         """Go back to the question of a decision by hand, and say what was taken back."""
         if step is None:
+            return
+        if step.kind in MARK_KINDS:
+            state = "done" if step.kind == "done" else "in work"
+            self._messages.say(f"Taken back: that the segment of {step.u_id} is {state}.", "")
             return
         what = f"Taken back: {STEP_NAMES[step.kind]} {step.u_id} and {step.v_id}."
         if step.kind == "greedy" or step.action_index < 0:

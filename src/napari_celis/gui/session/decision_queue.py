@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.decisions import ActionState, Candidates, list_candidates
 from napari_celis.core.question_list import list_questions, open_questions_of
@@ -63,7 +64,7 @@ class DecisionQueue:
         near = None if self.near is None else tuple(self.near.tolist())
         key = (id(self._asked[1]), id(snapshot), tuple(self.skipped), near)
         if self._ordered is None or self._ordered[0] != key:
-            questions = still_asked(self._asked[1], snapshot, self.candidates())
+            questions = still_asked(self._asked[1], snapshot, self.candidates(), self._engine.tables.actions)
             positions = self._engine.tables.actions.centroid[questions.action]
             late = np.array(self.skipped, dtype=np.int64)
             order = question_order(questions, positions, late, self.near)
@@ -133,8 +134,8 @@ class DecisionQueue:
         return Asked(len(snapshot.steps), questions)
 
 
-def still_asked(asked: Asked, snapshot: Snapshot, candidates: Candidates) -> Questions:
-    """Leave out what was answered, merged or cut since the questions were listed.
+def still_asked(asked: Asked, snapshot: Snapshot, candidates: Candidates, actions: ActionTable) -> Questions:
+    """Leave out what was answered, merged, cut or finished since the questions were listed.
 
     Parameters
     ----------
@@ -142,11 +143,14 @@ def still_asked(asked: Asked, snapshot: Snapshot, candidates: Candidates) -> Que
         Questions of this snapshot or an earlier one.
     snapshot, candidates : Snapshot, Candidates
         The newest.
+    actions : ActionTable
+        What they are about.
     """
     questions = asked.questions
     answered = {step.action_index for step in snapshot.steps[asked.n_steps :]}
     is_open = candidates.state[questions.action] == ActionState.OPEN
     is_there = np.where(questions.kind == QuestionKind.MADE, snapshot.taken[questions.action], is_open)
+    is_there = is_there & ~snapshot.is_done[actions.u[questions.action]]
     if answered:
         is_there = is_there & ~np.isin(questions.action, list(answered))
     return questions.take(np.flatnonzero(is_there))
@@ -170,4 +174,5 @@ def describe(tables: RunTables, snapshot: Snapshot) -> Candidates:
         snapshot.available,
         snapshot.contacts,
         snapshot.constraints,
+        snapshot.is_done,
     )

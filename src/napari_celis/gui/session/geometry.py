@@ -84,6 +84,28 @@ def supervoxel_boxes(supervoxels: Supervoxels) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+def point_inside(dense: np.ndarray, supervoxel: int, box: tuple[slice, slice, slice]) -> np.ndarray:
+    """Return a voxel of a supervoxel in the middle section that it has, near its middle there, float64 (3,).
+
+    Parameters
+    ----------
+    dense : ndarray of int32, shape (Z, Y, X)
+        Supervoxels.
+    supervoxel : int
+        Which one.
+    box : tuple of slice
+        Where it lies.
+    """
+    z, y, x = box
+    middle = (z.start + z.stop - 1) / 2
+    for section in sorted(range(z.start, z.stop), key=lambda one: (abs(one - middle), one)):
+        found = np.argwhere(dense[section, y, x] == supervoxel)
+        if len(found):
+            nearest = found[np.linalg.norm(found - found.mean(axis=0), axis=1).argmin()]
+            return np.array([section, y.start + nearest[0], x.start + nearest[1]], dtype=np.float64)
+    return np.array([middle, (y.start + y.stop) / 2, (x.start + x.stop) / 2])
+
+
 def supervoxel_at(dense: np.ndarray, position: Sequence[float] | np.ndarray) -> int:
     """Return the supervoxel at a position in voxels; 0 for background and outside.
 

@@ -79,6 +79,13 @@ class InspectedPair(QObject):
         )
 
     @property
+    def done_segments(self) -> list[int]:
+        """Ids of the selected segments that are done."""
+        snapshot, selected = self._run.snapshot, self._selection.supervoxels
+        done = [] if snapshot is None else [one for one in selected if snapshot.is_done[one]]
+        return list(dict.fromkeys(self._run.segment_of(one) for one in done))
+
+    @property
     def is_merged_directly(self) -> bool:
         """Whether the inspected action itself was taken."""
         snapshot = self._run.snapshot

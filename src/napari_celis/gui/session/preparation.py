@@ -17,6 +17,7 @@ from napari_celis.gui.session.messages import MessageLine, Severity
 from napari_celis.gui.session.session_recorder import SessionRecorder
 from napari_celis.gui.session.session_run import SessionRun, SessionWish, prepare_session
 from napari_celis.gui.session.session_store import new_path
+from napari_celis.io.session.records import SegmentNote
 from napari_celis.pipeline.checks import check_volumes, require_room
 from napari_celis.pipeline.choice import Atoms, Choice
 from napari_celis.pipeline.recipe import Prepared, prepare_inputs, read_atoms
@@ -47,6 +48,8 @@ class PreparedRun:
     """Sentences that the user should know."""
     and_then: AndThen | None
     """What the run was prepared for."""
+    notes: tuple[SegmentNote, ...] = ()
+    """Names and notes of segments, as the session has them."""
 
 
 class Preparation(QObject):
@@ -180,6 +183,7 @@ class Preparation(QObject):
                     result.path,
                     tuple(result.remarks),
                     self._and_then,
+                    result.notes,
                 )
             )
 

@@ -53,9 +53,10 @@ class KnownOrder:
         return cls(order, u, v, segment_ids[u] == segment_ids[v])
 
     def of(self, snapshot: Snapshot) -> np.ndarray:
-        """Return the queue without what was merged or cut since."""
+        """Return the queue without what was merged, cut or finished since."""
         is_joined = snapshot.segment_ids[self.u] == snapshot.segment_ids[self.v]
-        order: np.ndarray = self.order[is_joined == self.was_joined]
+        is_done = snapshot.is_done[self.u] | snapshot.is_done[self.v]
+        order: np.ndarray = self.order[(is_joined == self.was_joined) & ~is_done]
         return order
 
 

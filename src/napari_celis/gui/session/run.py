@@ -15,6 +15,7 @@ from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.events import NotSaved
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.session_recorder import SessionRecorder
+from napari_celis.io.session.records import SegmentNote
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import PolicyName
@@ -50,6 +51,8 @@ class Run(QObject):
         """The session that the engine goes on with, or that begins with its first decision."""
         self.recorder: SessionRecorder | None = None
         """Keeps its decisions; None where nobody does: without an engine, or in a second window."""
+        self.notes: tuple[SegmentNote, ...] = ()
+        """Names and notes of segments, as the session has them."""
 
     @property
     def snapshot(self) -> Snapshot | None:

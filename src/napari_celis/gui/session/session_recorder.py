@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from napari_celis.core.journal import Event
 from napari_celis.gui.session.session_store import new_sessions_folder, note_recent, sessions_folder
 from napari_celis.io.session.file import Session
-from napari_celis.io.session.records import Question, SessionEvent, SessionHead
+from napari_celis.io.session.records import Question, SegmentNote, SessionEvent, SessionHead
 from napari_celis.io.session.writer import SessionWriter, user_name
 from napari_celis.pipeline.session_data import Sources, moved
 
@@ -37,6 +38,8 @@ class SessionRecorder:
         self._early: list[tuple[Event, str] | bool] = []
         """Events with their notes, and switches of learning, from before there is a file."""
         self._put_aside: list[Question] = []
+        self._words: list[SegmentNote] = []
+        """Names and notes of segments that are not written yet."""
         self._lock = threading.Lock()
         self.skipped: list[tuple[int, int]] = []
         """Ids of supervoxels whose decisions were put aside at an earlier time."""
@@ -64,6 +67,10 @@ class SessionRecorder:
         else:
             self._write(event, note)
 
+    def hear_words(self, notes: Sequence[SegmentNote]) -> None:
+        """Take names and notes of segments, in place of those at the same supervoxels."""
+        self._words += notes
+
     def switch_learning(self, *, is_on: bool) -> None:
         """Take that answers are learned from, or no longer; by itself it begins no file."""
         if self._writer is None:
@@ -79,10 +86,14 @@ class SessionRecorder:
         SessionError
             If that fails; the next call tries again.
         """
-        if any(isinstance(one, tuple) for one in self._early):
+        if self._words or any(isinstance(one, tuple) for one in self._early):
             self.begin()
         if self._writer is not None:
             self._writer.flush()
+            words = list(self._words)
+            if words:
+                self._writer.session.note_segments(words)
+                del self._words[: len(words)]
 
     def put_aside(self, u_id: int, v_id: int, note: str = "") -> None:
         """Keep that somebody is unsure of a decision; before the first one there is no file, so it waits.

@@ -10,7 +10,7 @@ from napari_celis.core.journal import Event
 from napari_celis.gui.session.session_recorder import SessionRecorder
 from napari_celis.gui.session.session_store import new_path, preparation_of, set_aside
 from napari_celis.io.session.file import Session
-from napari_celis.io.session.records import SessionInUseError
+from napari_celis.io.session.records import SegmentNote, SessionInUseError
 from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.kept_preparation import keep_preparation
 from napari_celis.pipeline.recipe import Prepared, prepare
@@ -42,6 +42,8 @@ class SessionRun:
     recorder: SessionRecorder | None
     """None where another window writes to the session."""
     remarks: list[str] = field(default_factory=list)
+    notes: tuple[SegmentNote, ...] = ()
+    """Names and notes of segments, as the session has them."""
 
 
 def prepare_session(wish: SessionWish, choice: Choice, sources: Sources, report: Report) -> SessionRun:
@@ -97,14 +99,15 @@ def _go_on(wish: SessionWish, choice: Choice, sources: Sources, report: Report) 
         kept = preparation_of(wish.path)
         prepared = go_on_with(session, chosen, sources, kept, report=report, say=remarks.append)
         keep_preparation(session.head, kept, choice, prepared)
+        notes = tuple(session.segments())
     except BaseException:
         session.close()
         raise
     if session.is_read_only:
         session.close()
-        return SessionRun(prepared, wish.path, None, remarks)
+        return SessionRun(prepared, wish.path, None, remarks, notes)
     recorder = SessionRecorder(wish.path, session.head, sources, session)
-    return SessionRun(prepared, wish.path, recorder, remarks)
+    return SessionRun(prepared, wish.path, recorder, remarks, notes)
 
 
 def _take_over(wish: SessionWish, choice: Choice, sources: Sources, report: Report) -> SessionWish:

@@ -19,6 +19,7 @@ from napari_celis.gui.session.messages import MessageLine
 from napari_celis.gui.session.preparation import AndThen, Preparation, PreparedRun
 from napari_celis.gui.session.preview import Preview
 from napari_celis.gui.session.run import Run
+from napari_celis.gui.session.segments import Segments
 from napari_celis.gui.session.selection import Selection
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Workspace(QObject):
         self.preview = Preview(self.run, self)
         self.selection = Selection(self)
         self.decisions = DecisionController(self.run, self.selection, self.preview, self.messages, self)
+        self.segments = Segments(self.run, self.selection, self.decisions, self.messages, self)
         self.box = BoxReview(viewer, self.data, self.preparation, self.run, self.messages, self)
         self.deferred = DeferredCalls(self)
         self.panel: Any = None
@@ -112,6 +114,7 @@ class Workspace(QObject):
             replace(ready.origin, supervoxels=data.supervoxels_layer) if is_made else ready.origin
         )
         self.run.session_path, self.run.recorder = ready.session_path, ready.recorder
+        self.run.notes = ready.notes
         engine = Engine(prepared.agglomerator, prepared.threshold, prepared.overlaps, self, prepared.learner)
         self.use_engine(engine, prepared.policy)
         if ready.recorder is not None:

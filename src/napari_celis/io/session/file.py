@@ -26,6 +26,8 @@ from napari_celis.io.session.lesson_rows import (
     switch_rows,
 )
 from napari_celis.io.session.records import (
+    MAX_NAME,
+    MAX_TEXT,
     Question,
     SegmentNote,
     SessionError,
@@ -33,6 +35,7 @@ from napari_celis.io.session.records import (
     SessionHead,
     SessionInUseError,
     SessionSplit,
+    require_words,
 )
 from napari_celis.io.session.rows import (
     Checker,
@@ -294,11 +297,17 @@ class Session:
                 self._connection.executemany(SWITCHES, turned)
             self.n_events += len(records)
 
-    def note_segment(self, note: SegmentNote) -> None:
-        """Write what somebody says about a segment, in place of what was there."""
-        row = (to_sql(note.supervoxel_id), note.name, note.state, note.note, note.time, note.who)
+    def note_segments(self, notes: Sequence[SegmentNote]) -> None:
+        """Write what somebody says about segments, in place of what was there; all of it or nothing."""
+        for note in notes:
+            require_words("The name of a segment", note.name, MAX_NAME)
+            require_words("The note of a segment", note.note, MAX_TEXT)
         with self._writing():
-            self._connection.execute("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?, ?)", row)
+            for note in notes:
+                row = (to_sql(note.supervoxel_id), note.name, note.note, note.time, note.who[:MAX_NAME])
+                self._connection.execute("DELETE FROM segments WHERE supervoxel_id = ?", row[:1])
+                if note.name or note.note:
+                    self._connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", row)
 
     def answer(self, question: Question) -> None:
         """Write that a decision was skipped, or that somebody is unsure of it."""

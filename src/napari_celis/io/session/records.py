@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
+from unicodedata import category
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.journal import Event
@@ -18,7 +19,7 @@ ANSWERS: tuple[Answer, ...] = get_args(Answer)
 MAX_TEXT = 10_000
 """Letters of a path or a note."""
 MAX_NAME = 200
-"""Letters of a name: of a person, a segment, a state."""
+"""Letters of a name: of a person, a segment."""
 
 
 class SessionError(CelisError):
@@ -82,11 +83,30 @@ class SegmentNote:
     supervoxel_id: int
     """One of its supervoxels: the words belong to the segment that holds it."""
     name: str = ""
-    state: str = ""
-    """For example `finished`."""
     note: str = ""
     time: float = 0.0
     who: str = ""
+
+
+def require_words(what: str, text: str, most: int) -> None:
+    """Refuse words about a segment that are too long, or that no line of a table could show.
+
+    Parameters
+    ----------
+    what : str
+        What messages call them.
+    text : str
+        The words.
+    most : int
+        How many letters they may have.
+    """
+    if len(text) > most:
+        raise SessionError(f"{what} has {len(text):,} letters, but at most {most:,} are kept. Shorten it.")
+    strange = next((letter for letter in text if category(letter) in ("Cc", "Cs")), None)
+    if strange is not None:
+        raise SessionError(
+            f"{what} has a control character (U+{ord(strange):04X}), which no table can show. Leave it out."
+        )
 
 
 @dataclass(frozen=True)

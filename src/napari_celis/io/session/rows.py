@@ -19,6 +19,7 @@ from napari_celis.io.session.records import (
     SessionEvent,
     SessionHead,
     SessionVolume,
+    require_words,
 )
 
 MAX_SETTINGS = 1000
@@ -54,6 +55,15 @@ class Checker:
         if not isinstance(value, str) or len(value) > most or "\x00" in value:
             raise self.fail(f"{what} is no text of at most {most:,} letters")
         return value
+
+    def words(self, value: Any, what: str, most: int) -> str:
+        """Return words about a segment, as a person can write them."""
+        text = self.text(value, what, most)
+        try:
+            require_words(what, text, most)
+        except SessionError as error:
+            raise self.fail(f"{what} has a control character") from error
+        return text
 
     def id(self, value: Any, what: str) -> int:
         """Return the id of a supervoxel."""
@@ -208,12 +218,11 @@ def event_from_row(check: Checker, expected: int, row: tuple[Any, ...]) -> Sessi
 
 def segment_from_row(check: Checker, row: tuple[Any, ...]) -> SegmentNote:
     """Check a row of the table `segments`."""
-    supervoxel_id, name, state, note, time, who = row
+    supervoxel_id, name, note, time, who = row
     return SegmentNote(
         check.id(supervoxel_id, "a segment"),
-        check.text(name, "the name of a segment", MAX_NAME),
-        check.text(state, "the state of a segment", MAX_NAME),
-        check.text(note, "the note of a segment"),
+        check.words(name, "the name of a segment", MAX_NAME),
+        check.words(note, "the note of a segment", MAX_TEXT),
         check.number(time, "the time of a note"),
         check.text(who, "the person of a note", MAX_NAME),
     )

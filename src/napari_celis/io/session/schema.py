@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from napari_celis.io.session.records import SessionError
+from napari_celis.io.session.records import MAX_TEXT, SessionError
 
 APPLICATION_ID = 0x43454C53
 """Says in the header of an SQLite file that it is one of ours."""
@@ -59,7 +59,21 @@ def _add_splits(connection: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Migration, ...] = (_make_version_1, _add_lessons, _add_splits)
+def _make_states_decisions(connection: sqlite3.Connection) -> None:
+    """Let segments be done and in work by decisions; a state that was written as a word goes to the note."""
+    rows = connection.execute(
+        "SELECT supervoxel_id, name, substr(CASE WHEN state = '' THEN note WHEN note = '' THEN state "
+        f"ELSE state || '; ' || note END, 1, {MAX_TEXT}), time, who FROM segments"
+    ).fetchall()
+    connection.execute("DROP TABLE segments")
+    connection.execute(
+        "CREATE TABLE segments (supervoxel_id INTEGER PRIMARY KEY, name TEXT NOT NULL, note TEXT NOT NULL, "
+        "time REAL NOT NULL, who TEXT NOT NULL) STRICT"
+    )
+    connection.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", rows)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_make_version_1, _add_lessons, _add_splits, _make_states_decisions)
 """Each leads from the version that is its place in the list to the next."""
 VERSION = len(MIGRATIONS)
 

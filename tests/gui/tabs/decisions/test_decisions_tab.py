@@ -268,7 +268,7 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     tab.smallest.setValue(10**6)
     assert tab.table.rowCount() == 0
     tab.smallest.setValue(0)
-    entry = tab.column_menu().actions()[1]
+    entry = tab.view.column_menu().actions()[1]
     entry.setChecked(False)
     assert tab.view.isColumnHidden(1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import threading
 
 import numpy as np
@@ -48,6 +49,18 @@ def test_every_button_in_a_real_window(qtbot, make_napari_viewer, dialog, tmp_pa
     export(qtbot, tab, tab.log)
     assert read_decision_log(tmp_path / "log.jsonl") == list(workspace.run.engine.snapshot.steps)
 
+    workspace.segments.write(1, name="axon", note="ends here")
+    dialog.name = tmp_path / "segments"
+    export(qtbot, tab, tab.segments)
+    with (tmp_path / "segments.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    labels, sizes = np.unique(segmentation, return_counts=True)
+    assert [(int(one["id"]), int(one["voxels"])) for one in rows] == list(
+        zip(labels.tolist(), sizes.tolist(), strict=True)
+    )
+    assert (rows[0]["name"], rows[0]["note"]) == ("axon", "ends here")
+    assert float(rows[0]["volume_um3"]) == pytest.approx(sizes[0] * 1e3 / 1e9)
+
     press(qtbot, tab.meshes)
     assert "No segment is selected" in workspace.messages.current.text
     workspace.selection.select(1, 2)
@@ -69,8 +82,30 @@ def test_every_button_in_a_real_window(qtbot, make_napari_viewer, dialog, tmp_pa
         open_volume(tmp_path / "look-segmentation.precomputed").read(), segmentation
     )
     assert (tmp_path / "look-image.precomputed").is_dir()
+    said = json.loads((tmp_path / "look-segmentation.precomputed" / "properties" / "info").read_text())
+    columns = {column["id"]: column["values"] for column in said["inline"]["properties"]}
+    assert columns["name"][0] == "axon"
     assert workspace.messages.current == Message()
     assert not [name for name in names(tmp_path) if name.startswith(".")]
+
+
+def test_properties_of_a_crop_are_about_what_is_in_it(windowless, qtbot, dialog, tmp_path):
+    workspace, tab = windowless
+    workspace.segments.write(1, name="inside")
+    workspace.segments.write(workspace.run.supervoxels.n, name="outside")
+    for low, high in tab.form.ranges:
+        high.setValue(4)
+        low.setValue(0)
+    dialog.name = tmp_path / "crop.zarr"
+    export(qtbot, tab, tab.export)
+    labels = set(np.unique(open_volume(dialog.name).read()).tolist())
+    ome = json.loads((dialog.name / "zarr.json").read_text())["attributes"]["ome"]
+    properties = {one["label-value"]: one for one in ome["image-label"]["properties"]}
+    assert set(properties) == labels
+    assert [one.get("name") for one in properties.values() if "name" in one] == ["inside"]
+    assert all(
+        {"state", "decisions", "decisions_by_hand", "voxels"} <= set(one) for one in properties.values()
+    )
 
 
 @pytest.mark.parametrize("suffix", [".zarr", ".h5", ".tif", ".npy", ".precomputed"])

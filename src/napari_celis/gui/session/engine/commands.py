@@ -10,6 +10,7 @@ from typing import Any
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.cuts import CutPlan
 from napari_celis.gui.session.engine.recording import DecisionRecorder
+from napari_celis.io.session.records import SegmentNote
 
 _next_id = count(1)
 
@@ -87,6 +88,21 @@ class ConfirmMerge(PairDecision):
 @dataclass(frozen=True, eq=False)
 class NotHere(PairDecision):
     """Note that there is a membrane between two adjacent supervoxels; forbids nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkSegment(Command):
+    """Say that the segment of a supervoxel is done, or in work."""
+
+    supervoxel_id: int
+    is_done: bool
+
+
+@dataclass(frozen=True, eq=False)
+class WriteWords(Command):
+    """Keep names and notes of segments."""
+
+    notes: tuple[SegmentNote, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from qtpy.QtCore import QObject, Qt, QTimer, Signal
@@ -28,6 +28,7 @@ from napari_celis.gui.session.engine.events import (
 from napari_celis.gui.session.engine.recording import DecisionRecorder
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.engine.tables import RunTables
+from napari_celis.io.session.records import SegmentNote
 
 logger = logging.getLogger(__name__)
 
@@ -201,6 +202,22 @@ class Engine(QObject):
             Kept with the decision.
         """
         return self._send(do.NotHere(u_id, v_id, note))
+
+    def mark(self, supervoxel_id: int, *, is_done: bool) -> do.MarkSegment:
+        """Say that the segment of a supervoxel is done, so that nothing changes it, or in work.
+
+        Parameters
+        ----------
+        supervoxel_id : int
+            One of its supervoxels.
+        is_done : bool
+            Done, or in work.
+        """
+        return self._send(do.MarkSegment(supervoxel_id, is_done))
+
+    def write_words(self, notes: Sequence[SegmentNote]) -> do.WriteWords:
+        """Keep names and notes of segments."""
+        return self._send(do.WriteWords(tuple(notes)))
 
     def switch_learning(self, *, is_on: bool) -> do.SwitchLearning:
         """Learn from the answers that stand and from those that come, or no longer."""

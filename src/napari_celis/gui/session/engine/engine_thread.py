@@ -207,6 +207,11 @@ class EngineThread:
                 agglomerator.confirm(command.u_id, command.v_id)
             case do.NotHere():
                 agglomerator.not_here(command.u_id, command.v_id)
+            case do.MarkSegment():
+                mark = agglomerator.mark_done if command.is_done else agglomerator.mark_in_work
+                mark(command.supervoxel_id)
+            case do.WriteWords():
+                stepper.recording.hear_words(command.notes)
             case do.SwitchLearning():
                 agglomerator.learn(self._learner if command.is_on else None)
                 stepper.recording.switch_learning(is_on=command.is_on)

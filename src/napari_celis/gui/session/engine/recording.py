@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.journal import Event
+from napari_celis.io.session.records import SegmentNote
 
 SAVE_SECONDS = 0.1
 """Merges of a run are written together, at least this often, and always before they are shown."""
@@ -22,6 +24,9 @@ class DecisionRecorder(Protocol):
 
     def hear(self, event: Event, note: str) -> None:
         """Take a decision, an undo or a redo, and what a person says about it; called for each, in order."""
+
+    def hear_words(self, notes: Sequence[SegmentNote]) -> None:
+        """Take names and notes of segments, in place of those at the same supervoxels."""
 
     def switch_learning(self, *, is_on: bool) -> None:
         """Take that answers are learned from, or no longer, from here on."""
@@ -56,6 +61,11 @@ class Recording:
         """Pass on what happens to the history."""
         if self._recorder is not None:
             self._recorder.hear(event, self.note)
+
+    def hear_words(self, notes: Sequence[SegmentNote]) -> None:
+        """Pass on names and notes of segments."""
+        if self._recorder is not None:
+            self._recorder.hear_words(notes)
 
     def switch_learning(self, *, is_on: bool) -> None:
         """Pass on that answers are learned from, or no longer."""

@@ -31,6 +31,8 @@ class Snapshot:
     """Contact of two segments that each action belongs to, int32 (A,)."""
     constraints: tuple[tuple[int, int], ...]
     """Pairs of supervoxel ids that are kept apart."""
+    is_done: np.ndarray
+    """Of every supervoxel whether its segment is done, bool (N + 1,)."""
     energy: float
     n_segments: int
     n_undone: int
@@ -108,6 +110,7 @@ def take_snapshot(
         taken=agglomerator.taken(),
         contacts=agglomerator.contacts(),
         constraints=agglomerator.constraints,
+        is_done=agglomerator.is_done(),
         energy=agglomerator.energy,
         n_segments=agglomerator.n_segments,
         n_undone=len(agglomerator.journal.undone),

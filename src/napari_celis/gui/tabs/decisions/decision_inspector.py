@@ -42,6 +42,7 @@ BUTTONS = {
     "cut": ("Cut…", "Show what a cut would do, before it is done."),
 }
 """Text and explanation of the buttons whose keys can be chosen."""
+DONE = "segment {} is done: nothing changes it until its state is “in work” again"
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
 
 
@@ -188,6 +189,8 @@ class DecisionInspector(QWidget):
         engine, pair, selected = self.workspace.run.engine, self.decisions.pair, self.workspace.selection
         if engine is None or self.decisions.plan is not None or len(selected.supervoxels) < 2:
             return ""
+        if pair.done_segments:
+            return DONE.format(pair.done_segments[0])
         if pair.is_merged_directly:
             return "Merged here. Still right? Yes keeps it, no cuts it."
         if pair.is_one_segment:

@@ -21,12 +21,14 @@ STATE_NAMES = {
     ActionState.KEPT_APART: "kept apart",
     ActionState.REJECTED: "rejected",
     ActionState.UNSEEN: "unseen",
+    ActionState.DONE: "done",
 }
 STATE_COLOURS = {
     ActionState.MERGED: "green",
     ActionState.KEPT_APART: "orange",
     ActionState.REJECTED: "vermilion",
     ActionState.UNSEEN: "grey",
+    ActionState.DONE: "sky",
 }
 STATE_TIPS = {
     ActionState.OPEN: "Not decided yet: greedy or you may merge them.",
@@ -34,6 +36,7 @@ STATE_TIPS = {
     ActionState.KEPT_APART: "Another decision forbids to join these two segments.",
     ActionState.REJECTED: "You decided that these two stay apart.",
     ActionState.UNSEEN: "No descriptor sees where they touch, so this merge has no score.",
+    ActionState.DONE: "One of the two segments is done; set it to “in work” to merge it.",
 }
 ANSWERED = {
     int(role)

@@ -1,18 +1,17 @@
-"""The tab "Decisions": the queue of uncertain merges, the inspected decision, and the history."""
+"""The tab "Decisions": the queue of uncertain merges, the inspected decision, segments, and the history."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QItemSelectionModel, QPoint, Qt, QTimer
+from qtpy.QtCore import QItemSelectionModel, Qt, QTimer
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
     QLabel,
     QLineEdit,
-    QMenu,
     QSpinBox,
     QTabWidget,
     QVBoxLayout,
@@ -40,6 +39,7 @@ from napari_celis.gui.tabs.decisions.decision_table import (
 )
 from napari_celis.gui.tabs.decisions.history_tab import HistoryTab
 from napari_celis.gui.tabs.decisions.learning_box import LearningBox
+from napari_celis.gui.tabs.decisions.segments_page import SegmentsPage
 
 EMPTY = (
     "There are no merges to decide about yet. Choose an image and a model on the tab Data, then press "
@@ -48,7 +48,7 @@ EMPTY = (
 
 
 class DecisionsTab(QWidget):
-    """Merges and history, with the inspector below both.
+    """Merges, segments and history, with the inspector below where it has something to say.
 
     Parameters
     ----------
@@ -64,6 +64,7 @@ class DecisionsTab(QWidget):
         self.table = DecisionTable(self)
         self.view = CompactTable()
         self.history = HistoryTab(workspace)
+        self.segments = SegmentsPage(workspace)
         self.inspector = DecisionInspector(workspace)
         self.learning = LearningBox(workspace)
         self._parts: dict[str, np.ndarray] = {}
@@ -118,8 +119,7 @@ class DecisionsTab(QWidget):
         self.view.setModel(self.table)
         self.view.setSortingEnabled(True)
         self.view.sortByColumn(0, Qt.SortOrder.AscendingOrder)
-        self.view.horizontalHeader().setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.view.horizontalHeader().customContextMenuRequested.connect(self._on_header_menu)
+        self.view.offer_columns()
         self.canvas.keys.watch(self.view, self.history.view)
         self._fit_columns()
 
@@ -134,6 +134,7 @@ class DecisionsTab(QWidget):
         inner.addWidget(self.count)
         self.tabs = QTabWidget()
         self.tabs.addTab(candidates, "Merges")
+        self.tabs.addTab(self.segments, "Segments")
         self.tabs.addTab(self.history, "History")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 6, 6, 6)
@@ -155,6 +156,8 @@ class DecisionsTab(QWidget):
         self.view.clicked.connect(self._on_clicked)
         self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
         self.decisions.changed.connect(self._follow)
+        self.decisions.changed.connect(self._on_page)
+        self.tabs.currentChanged.connect(self._on_page)
         self.decisions.ordered.connect(self._on_ready)
         self.canvas.keys.choice.changed.connect(self._name_keys)
         workspace.run.changed.connect(self._on_run)
@@ -231,22 +234,6 @@ class DecisionsTab(QWidget):
         longest = max(STATE_NAMES.values(), key=len)
         self.view.fix_widths({0: RANK_ROOM, self.table.columnCount() - 1: longest})
 
-    def _on_header_menu(self, at: QPoint) -> None:
-        """Let the user choose the columns."""
-        menu = self.column_menu()
-        menu.exec(self.view.horizontalHeader().mapToGlobal(at))
-
-    def column_menu(self) -> QMenu:
-        """Make the menu that shows and hides columns."""
-        menu = QMenu(self)
-        for column, (title, tip) in enumerate(self.table.headers):
-            entry = menu.addAction(title)
-            entry.setToolTip(tip)
-            entry.setCheckable(True)
-            entry.setChecked(not self.view.isColumnHidden(column))
-            entry.toggled.connect(lambda is_on, c=column: self.view.setColumnHidden(c, not is_on))
-        return menu
-
     def _count_rows(self) -> None:
         n_rows = self.table.rowCount()
         n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
@@ -305,8 +292,15 @@ class DecisionsTab(QWidget):
         selection.blockSignals(was_blocked)
         self.view.viewport().update()
 
+    def _on_page(self, _: int = 0) -> None:
+        """Leave the room to the list of segments, unless two of them or a cut wait for a decision."""
+        is_list = self.tabs.currentWidget() is self.segments
+        is_needed = self.decisions.plan is not None or len(self.workspace.selection.supervoxels) == 2
+        self.learning.setVisible(not is_list)
+        self.inspector.setVisible(not is_list or is_needed)
+
     def _on_theme(self, event: Any = None) -> None:
-        for table in (self.table, self.history.table):
+        for table in (self.table, self.history.table, self.segments.model):
             table.show_theme(self.workspace.viewer.theme)
 
     def _on_mode(self, mode: str) -> None:

@@ -9,7 +9,7 @@ from qtpy.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, Q
 from qtpy.QtGui import QColor, QHideEvent, QShowEvent
 from qtpy.QtWidgets import QComboBox, QLabel, QVBoxLayout, QWidget
 
-from napari_celis.core.journal import Step
+from napari_celis.core.journal import MARK_KINDS, Step
 from napari_celis.gui.qt.colours import readable
 from napari_celis.gui.qt.compact_table import MIDDLE, RIGHT, CompactTable
 from napari_celis.gui.qt.numbers import short_number, signed
@@ -24,6 +24,8 @@ KINDS = {
     "cut": "cut",
     "confirm": "still right",
     "not-here": "not here",
+    "done": "done",
+    "in-work": "in work",
 }
 HEADERS = (
     ("Step", "Place in the history"),
@@ -38,6 +40,8 @@ COLOURS = {
     "cut": "vermilion",
     "confirm": "sky",
     "not-here": "orange",
+    "done": "green",
+    "in-work": "sky",
 }
 EMPTY = "No decision has been made yet."
 
@@ -106,6 +110,8 @@ class HistoryTable(QAbstractTableModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             return self._colours.get(step.kind)
         if role == Qt.ItemDataRole.ToolTipRole:
+            if step.kind in MARK_KINDS:
+                return f"The segment of supervoxel {step.u_id}"
             return f"Supervoxels {step.u_id} and {step.v_id}; energy afterwards {step.energy:.6g}"
         return None
 
@@ -116,7 +122,7 @@ def _texts(step: Step) -> tuple[str, ...]:
         str(step.index + 1),
         who,
         KINDS[step.kind],
-        "–" if step.kind in ("cut", "confirm") else signed(step.score),
+        "–" if step.kind in ("cut", "confirm", *MARK_KINDS) else signed(step.score),
         short_number(step.n_segments),
     )
 

@@ -132,7 +132,8 @@ class ExportForm(QWidget):
         if volume is None:
             raise CelisError("There is no volume to export yet. Choose an image on the tab Data first.")
         ranges = tuple((low.value(), high.value()) for low, high in self.ranges)
-        return Part(role, volume, ROLES[role], ranges, max(0, self.level.currentIndex()))
+        known = self._workspace.segments.table() if role == "segmentation" else None
+        return Part(role, volume, ROLES[role], ranges, max(0, self.level.currentIndex()), known)
 
     def show_whole(self) -> None:
         """Choose all voxels."""

@@ -17,9 +17,11 @@ from napari_celis.io.atomic import atomic_file
 from napari_celis.io.blocks import Kind
 from napari_celis.io.meshes import segment_mesh, write_meshes
 from napari_celis.io.neuroglancer import LinkedVolume, write_link
+from napari_celis.io.ome_writing import Properties
 from napari_celis.io.parts import Range, at_level, cropped
 from napari_celis.io.precomputed_segments import HAS_MESHES
-from napari_celis.io.volumes import write_volume
+from napari_celis.io.volumes import takes_properties, write_volume
+from napari_celis.pipeline.segment_table import SegmentTable
 from napari_celis.pipeline.stages import Report
 
 MESH_VOXELS = 64_000_000
@@ -37,10 +39,23 @@ class Part:
     ranges: tuple[Range, ...]
     """For z, y and x the first voxel, and the one behind the last."""
     level: int = 0
+    segments: SegmentTable | None = None
+    """What is known about the labels."""
 
     def resolved(self) -> Volume:
         """Make the volume to write; voxels are computed when they are read."""
         return at_level(cropped(self.volume, self.ranges), self.level, self.kind)
+
+    def properties(self) -> Properties | None:
+        """Describe the labels that the part holds; None where nothing is known."""
+        if self.segments is None:
+            return None
+        shape = self.volume.shape
+        if all(one == (0, size) for one, size in zip(self.ranges, shape, strict=True)):
+            return self.segments.properties()
+        data = cropped(self.volume, self.ranges).data
+        sections = [np.unique(np.asarray(data[z : z + 1])) for z in range(data.shape[0])]
+        return self.segments.properties(np.unique(np.concatenate(sections)).astype(np.uint64))
 
 
 def write_part(part: Part, target: Path, report: Report) -> Path:
@@ -170,6 +185,7 @@ def _write(part: Part, target: Path, report: Report, stage: str, start: float, s
         part.resolved(),
         target,
         kind=part.kind,
+        properties=part.properties() if takes_properties(target) else None,
         meshes=part.kind == "labels" and HAS_MESHES,
         progress=lambda done, total: report(stage, start + share * done / total),
     )

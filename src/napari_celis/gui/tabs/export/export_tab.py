@@ -80,8 +80,12 @@ class ExportTab(QWidget):
             "Write the surfaces of the selected segments as meshes, in nanometres.",
         )
         self.screenshot = self._button("Screenshot…", self._on_screenshot, "Write a picture of the canvas.")
+        self.segments = self._button(
+            "Segments…", self._on_segments, "Write all segments: name, state, size, decisions and note."
+        )
         self._buttons = (
-            self.export, self.neuroglancer, self.merges, self.log, self.meshes, self.screenshot,
+            self.export, self.neuroglancer, self.merges, self.log, self.segments, self.meshes,
+            self.screenshot,
         )  # fmt: skip
 
     def _button(self, text: str, on_click: Callable[[], None], tip: str) -> QPushButton:
@@ -101,7 +105,7 @@ class ExportTab(QWidget):
         layout.addWidget(self.form)
         layout.addLayout(row(self.export, self.neuroglancer, stretch=(1, 1)))
         layout.addWidget(heading("Decisions and views"))
-        layout.addLayout(row(self.merges, self.log, stretch=(1, 1)))
+        layout.addLayout(row(self.merges, self.log, self.segments, stretch=(1, 1, 1)))
         layout.addLayout(row(self.meshes, self.screenshot, stretch=(1, 1)))
         for widget in (self.progress, self.done, self.command, heading("Compare with other methods")):
             layout.addWidget(widget)
@@ -124,7 +128,7 @@ class ExportTab(QWidget):
             one.setEnabled(not self.is_busy)
         for one in (self.export, self.neuroglancer):
             one.setEnabled(has_volume and not self.is_busy)
-        for one in (self.merges, self.log, self.meshes):
+        for one in (self.merges, self.log, self.segments, self.meshes):
             one.setEnabled(has_run and not self.is_busy)
         if not self.done.text() or self.done.property("is_hint"):
             self._hint(
@@ -180,6 +184,18 @@ class ExportTab(QWidget):
             def work(report: Report) -> Path:
                 report("writing the decision log", 0.0)
                 return write_decision_log(steps, Path(name))
+
+            self._run(work)
+
+    def _on_segments(self) -> None:
+        name = self._ask_name("Segments", "segments.csv", "Table (*.csv)", ".csv")
+        table = self._workspace.segments.table()
+        if name and table is not None:
+            voxel_size = self.form.part("segmentation").volume.voxel_size_nm
+
+            def work(report: Report) -> Path:
+                report("writing the list of segments", 0.0)
+                return table.write_csv(Path(name), voxel_size)
 
             self._run(work)
 
