@@ -6,8 +6,9 @@ import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Image, Labels
 
-from gui.conftest import VOXEL_NM, kept, small_volumes
+from gui.conftest import kept, small_volumes
 from gui.patience import be_patient
+from gui.windows import in_file, open_window, prepare
 from models.small import small_model
 from napari_celis.gui.plugin.resume_bar import ResumeBar
 from napari_celis.gui.session.engine.commands import Redo
@@ -20,33 +21,6 @@ from napari_celis.io.session.file import Session
 from napari_celis.pipeline.session_merge import standing
 
 FIRST = 1 << 33
-
-
-def in_file(path):
-    """List the decisions that stand in a session, as `kept` does."""
-    with Session.open(path, read_only=True) as session:
-        steps = [record.event.step for record in standing(session.events())]
-    return [(index, step.kind, step.u_id, step.v_id) for index, step in enumerate(steps)]
-
-
-def open_window(qtbot):
-    """Open the small volumes with their model, as a person would the next day."""
-    viewer, volumes = ViewerModel(), small_volumes()
-    viewer.add_layer(Image(volumes["image"].read(), name="image", scale=VOXEL_NM))
-    viewer.add_layer(Labels(volumes["supervoxels"].read(), name="supervoxels", scale=VOXEL_NM))
-    workspace = Workspace.of(viewer)
-    workspace.data.use_model(small_model())
-    offer = ResumeBar(workspace)
-    qtbot.addWidget(offer)
-    workspace.preparation.count_supervoxels()
-    qtbot.waitUntil(lambda: workspace.data.counted() is not None and not workspace.preparation.is_busy)
-    return workspace, offer
-
-
-def prepare(qtbot, workspace):
-    workspace.preparation.prepare()
-    qtbot.waitUntil(lambda: workspace.run.engine is not None and not workspace.preparation.is_busy)
-    return workspace.run.engine
 
 
 def decide(qtbot, workspace):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
+from napari_celis.gui.session.rewind import copies_of
 from napari_celis.gui.session.session_files import MissingData, SessionFiles
 from napari_celis.gui.session.session_store import new_sessions_folder
 from napari_celis.gui.session.workspace import Workspace
@@ -34,6 +35,8 @@ class SessionBar(QWidget):
         self.open = self.menu.addAction("Open…", self._on_open)
         self.save_as = self.menu.addAction("Save as…", self._on_save_as)
         self.recent = self.menu.addMenu("Recent")
+        self.bring_back = self.menu.addMenu("Bring back")
+        self.bring_back.setToolTip("Copies of this session from before decisions by hand were taken back.")
         self.button = QToolButton()
         self.button.setText("Session")
         self.button.setToolTip(
@@ -48,6 +51,7 @@ class SessionBar(QWidget):
         self.menu.aboutToShow.connect(self.refresh)
         self.files.changed.connect(self.refresh)
         self.files.missing.connect(self._on_missing)
+        workspace.rewind.kept.connect(lambda path: self.refresh())
         self.refresh()
 
     def refresh(self) -> None:
@@ -65,6 +69,12 @@ class SessionBar(QWidget):
             action.setToolTip(str(place))
             action.triggered.connect(lambda checked=False, place=place: self.files.open(place))
         self.recent.setEnabled(not self.recent.isEmpty())
+        self.bring_back.clear()
+        for place, title in ({} if path is None else copies_of(path)).items():
+            action = self.bring_back.addAction(title)
+            action.setToolTip(str(place))
+            action.triggered.connect(lambda checked=False, place=place: self.files.go_on_with(place))
+        self.bring_back.setEnabled(not self.bring_back.isEmpty())
 
     def _on_new(self) -> None:
         name, _ = QFileDialog.getSaveFileName(self, "New session", "", FILTER)

@@ -18,6 +18,7 @@ from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.messages import MessageLine
 from napari_celis.gui.session.preparation import AndThen, Preparation, PreparedRun
 from napari_celis.gui.session.preview import Preview
+from napari_celis.gui.session.rewind import Rewind
 from napari_celis.gui.session.run import Run
 from napari_celis.gui.session.selection import Selection
 
@@ -47,6 +48,7 @@ class Workspace(QObject):
         self.preparation = Preparation(self.data, self.messages, self)
         self.run = Run(self)
         self.preview = Preview(self.run, self)
+        self.rewind = Rewind(self.run, self.messages, self)
         self.selection = Selection(self)
         self.decisions = DecisionController(self.run, self.selection, self.preview, self.messages, self)
         self.box = BoxReview(viewer, self.data, self.preparation, self.run, self.messages, self)

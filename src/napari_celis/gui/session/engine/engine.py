@@ -222,10 +222,6 @@ class Engine(QObject):
         """Take decisions back until `n_steps` stand."""
         return self._send(do.GoBack(n_steps))
 
-    def reset(self) -> do.GoBack:
-        """Take everything back."""
-        return self.go_back(0)
-
     def record_to(self, recorder: DecisionRecorder) -> do.RecordTo:
         """Write every decision to disk, before the window shows it."""
         return self._send(do.RecordTo(recorder))

@@ -194,7 +194,7 @@ class AgglomerateForm(QWidget):
         self.many = _button("Step × N", "Take so many merges, whatever their scores.")
         self.undo = _button("Undo", "Take the last decision back; also Ctrl+Z.", "U")
         self.redo = _button("Redo", REDO_TIP, "Y")
-        self.reset = _button("Reset", "Take everything back; one Redo brings it all again.")
+        self.reset = _button("Reset", "Take everything back, after a question where you decided by hand; one Redo brings it again.")
         self.show_layer = _button("Show segmentation", "Add the layer of the live segmentation again.")
 
     def _make_settings(self) -> None:

@@ -99,8 +99,7 @@ class AgglomerateTab(QWidget):
         self._with_engine(lambda engine: engine.step(n_steps))
 
     def _on_reset(self) -> None:
-        if self._engine is not None:
-            self._engine.reset()
+        self._workspace.rewind.go_back(0, self)
 
     def _on_to_threshold(self) -> None:
         self._with_engine(lambda engine: engine.run_to_threshold())

@@ -227,8 +227,7 @@ class HistoryTab(QWidget):
 
     def _on_go_back(self) -> None:
         step = self.selected_step()
-        if step is not None and self.workspace.run.engine is not None:
-            self.workspace.run.engine.go_back(step.index + 1)
+        if step is not None and self.workspace.rewind.go_back(step.index + 1, self):
             self.workspace.preview.show(None)
 
     def _on_cut(self) -> None:
