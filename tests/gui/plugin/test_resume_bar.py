@@ -266,3 +266,30 @@ def test_decisions_of_earlier_versions_are_taken_over(qtbot):
     workspace, offer = open_window(qtbot)
     qtbot.waitUntil(lambda: [run.path for run in offer.runs] == [path])
     workspace.dispose()
+
+
+def test_cancel_while_going_on_leaves_the_offer(qtbot, monkeypatch):
+    be_patient(qtbot)
+    workspace, _ = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    engine.merge(FIRST + 1, FIRST + 2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    sentence = offer.sentence.text()
+    offer.go.click()
+    workspace.preparation.cancel()
+    qtbot.waitUntil(lambda: not workspace.preparation.is_busy)
+    assert not offer.isHidden()
+    assert offer.go.isEnabled()
+    assert offer.sentence.text() == sentence
+    # The second time nothing comes in between, and neither affinities nor contacts are computed again.
+    for place in ("models.apply.affinities_of", "pipeline.recipe.read_atoms"):
+        monkeypatch.setattr(f"napari_celis.{place}", None)
+    offer.go.click()
+    qtbot.waitUntil(lambda: workspace.run.engine is not None)
+    assert len(workspace.run.engine.snapshot.steps) == 1
+    assert offer.isHidden()
+    workspace.dispose()

@@ -79,6 +79,12 @@ def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
     assert tab.form.figures.value("VI merge") == "1.000 bits"
     assert len(tab.form.energy.energies) == n_steps(tab) + 1
     assert tab.form.scores.n_shown == 0
+    # Everything in one segment is no success, and that stays said until it is taken back.
+    qtbot.waitUntil(lambda: "All 48 supervoxels became one segment" in tab.form.remark.text())
+    tab.workspace.messages.clear()
+    assert tab.form.remark.isVisible()
+    tab.form.undo.click()
+    qtbot.waitUntil(lambda: not tab.form.remark.isVisible())
 
 
 def test_keys_prepare_once_however_often_they_are_pressed(qtbot, tab):

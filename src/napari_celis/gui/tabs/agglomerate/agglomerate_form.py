@@ -14,7 +14,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_celis.gui.canvas.keys import REDO_TIP, RUN_KEYS, STEP_KEY
-from napari_celis.gui.qt.widgets import CommandLine, Figures, heading, row, wrapped
+from napari_celis.gui.qt.widgets import CommandLine, Figures, StatusLine, heading, row, wrapped
 from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
@@ -64,6 +64,8 @@ class AgglomerateForm(QWidget):
         self._make_buttons()
         self._make_settings()
         self.state = wrapped()
+        self.remark = StatusLine()
+        """What is suspicious about the outcome of a run; stays until the outcome is another one."""
         self.live = QWidget()
         self.figures = Figures(FIGURES, columns=2)
         self.energy = EnergyPlot(workspace.viewer)
@@ -244,6 +246,7 @@ class AgglomerateForm(QWidget):
         layout.addWidget(self.prepare)
         layout.addLayout(self._control_grid())
         layout.addWidget(self.state)
+        layout.addWidget(self.remark)
         layout.addWidget(self.show_layer)
         layout.addWidget(self.live, 100)
         layout.addStretch(1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from qtpy.QtWidgets import QMessageBox, QVBoxLayout, QWidget
 
+from napari_celis.core.journal import Step
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import RUN_KEYS, STEP_KEY
 from napari_celis.gui.qt.progress import Progress
@@ -17,6 +18,7 @@ from napari_celis.gui.session.engine.events import RunEnd
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_form import AgglomerateForm, number
+from napari_celis.pipeline.result_remark import result_remark
 
 PANEL_SECONDS = 0.3
 """Time between two updates of figures and plots in a run, at least."""
@@ -42,6 +44,7 @@ class AgglomerateTab(QWidget):
         self._canvas = Canvas.of(workspace)
         self._followed_at = 0.0
         self._shown: Snapshot | None = None
+        self._remarked_on: tuple[Step, ...] = ()
         self._caught_up_at = 0.0
         self._connect_form()
         self._connect()
@@ -143,6 +146,7 @@ class AgglomerateTab(QWidget):
             first = engine.snapshot
             self.form.start(first, engine.tables.first_energy, engine.threshold)
             self.form.say("Ready.")
+            self._remark((), "")
             self._show(first)
         self._on_data_changed()
         self._enable()
@@ -183,6 +187,8 @@ class AgglomerateTab(QWidget):
 
     def _show_all(self, snapshot: Snapshot) -> None:
         self._show_state(snapshot)
+        if snapshot.steps[-1:] != self._remarked_on[-1:]:
+            self._remark((), "")
         self._enable()
         self.form.show_snapshot(snapshot)
 
@@ -210,13 +216,28 @@ class AgglomerateTab(QWidget):
             self.form.say("Done: nothing is left to merge.")
         else:
             self.form.say(f"Done: the next score, {score}, is not below the threshold.")
-        if not snapshot.steps:
+        steps = snapshot.steps
+        if not steps:
             threshold = number(self._engine.threshold)
-            self._workspace.messages.say(
+            no_merge = (
                 f"No merge was made: the best score is {score}, the threshold {threshold}. "
-                "Drag the line in the histogram to the right, or take single steps.",
-                "warning",
+                "Drag the line in the histogram to the right, or take single steps."
             )
+            self._workspace.messages.say(no_merge, "warning")
+            self._remark(steps, no_merge)
+            return
+        self._engine.ask(
+            lambda a: result_remark(a.supervoxels, a.segment_ids()),
+            lambda remark: self._remark(steps, remark),
+            key="remark",
+        )
+
+    def _remark(self, steps: tuple[Step, ...], remark: str) -> None:
+        """Say what is suspicious about the outcome of a run, as long as that is what stands."""
+        snapshot = self._workspace.run.snapshot
+        is_present = snapshot is not None and snapshot.steps[-1:] == steps[-1:]
+        self._remarked_on = steps
+        self.form.remark.show_problem(remark if is_present else "", "warning")
 
     def _is_free(self) -> bool:
         """Tell whether nothing is being prepared, and no decisions are being made again."""
