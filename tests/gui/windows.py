@@ -38,5 +38,3 @@ def prepare(qtbot, workspace):
     workspace.preparation.prepare()
     qtbot.waitUntil(lambda: workspace.run.engine is not None and not workspace.preparation.is_busy)
     return workspace.run.engine
-
-

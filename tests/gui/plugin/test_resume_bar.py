@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from napari.components import ViewerModel
-from napari.layers import Image, Labels
 
-from gui.conftest import kept, small_volumes
+from gui.conftest import kept
 from gui.patience import be_patient
 from gui.windows import in_file, open_window, prepare
-from models.small import small_model
-from napari_celis.gui.plugin.resume_bar import ResumeBar
 from napari_celis.gui.session.engine.commands import Redo
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.session_run import SessionWish
 from napari_celis.gui.session.session_store import old_folder, run_key
-from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
-from napari_celis.io.session.file import Session
-from napari_celis.pipeline.session_merge import standing
 
 FIRST = 1 << 33
 

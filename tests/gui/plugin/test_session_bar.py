@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from gui.patience import be_patient
 from napari_celis.gui.plugin.session_bar import SessionBar
+from napari_celis.gui.qt.progress import ProgressLine
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.session.file import Session
 from pipeline.session_run import begin, work, write_data
@@ -33,7 +34,7 @@ def made(tmp_path_factory):
 def bar(qtbot):
     be_patient(qtbot)
     workspace = Workspace.of(ViewerModel())
-    bar = SessionBar(workspace)
+    bar = SessionBar(workspace, ProgressLine())
     qtbot.addWidget(bar)
     bar.workspace = workspace
     yield bar

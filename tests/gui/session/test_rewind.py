@@ -10,6 +10,7 @@ from gui.windows import in_file, open_window, prepare
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.plugin.session_bar import SessionBar
 from napari_celis.gui.qt import widgets
+from napari_celis.gui.qt.progress import ProgressLine
 from napari_celis.gui.session.rewind import copies_of
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
 from napari_celis.gui.tabs.decisions.history_tab import HistoryTab
@@ -38,7 +39,11 @@ def window(qtbot):
     be_patient(qtbot)
     workspace, offer = open_window(qtbot)
     prepare(qtbot, workspace)
-    workspace.tab, workspace.bar, workspace.offer = AgglomerateTab(workspace), SessionBar(workspace), offer
+    workspace.tab, workspace.bar, workspace.offer = (
+        AgglomerateTab(workspace),
+        SessionBar(workspace, ProgressLine()),
+        offer,
+    )
     for widget in (workspace.tab, workspace.bar):
         qtbot.addWidget(widget)
     workspace.tab.show()

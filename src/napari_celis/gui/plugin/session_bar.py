@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QToolButton, QWidget
 
+from napari_celis.gui.qt.elided_label import ElidedLabel
+from napari_celis.gui.qt.progress import ProgressLine
 from napari_celis.gui.session.rewind import copies_of
 from napari_celis.gui.session.session_files import MissingData, SessionFiles
 from napari_celis.gui.session.session_store import new_sessions_folder
@@ -17,19 +19,21 @@ NO_SESSION = "Session: none yet"
 
 
 class SessionBar(QWidget):
-    """One line: the name of the session, and a menu.
+    """One line: the name of the session, or what is being done in the background; and a menu.
 
     Parameters
     ----------
     workspace : Workspace
         Shared by all tabs of a viewer.
+    progress : ProgressLine
+        Takes the place of the name while there is something to wait for.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, progress: ProgressLine, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.progress = progress
         self.files = SessionFiles(workspace)
-        self.name = QLabel(NO_SESSION)
-        self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.name = ElidedLabel(NO_SESSION)
         self.menu = QMenu(self)
         self.new = self.menu.addAction("New…", self._on_new)
         self.open = self.menu.addAction("Open…", self._on_open)
@@ -47,7 +51,11 @@ class SessionBar(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.name, 1)
+        layout.addWidget(progress, 1)
         layout.addWidget(self.button)
+        # As high as what may come, so that the tabs below never move.
+        self.setFixedHeight(progress.sizeHint().height() + 2)
+        progress.shown.connect(lambda is_shown: self.name.setVisible(not is_shown))
         self.menu.aboutToShow.connect(self.refresh)
         self.files.changed.connect(self.refresh)
         self.files.missing.connect(self._on_missing)

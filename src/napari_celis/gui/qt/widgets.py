@@ -82,6 +82,16 @@ def name_button(named: QPushButton, text: str, tip: str, key: str = "") -> None:
     named.setToolTip(f"{tip}  Key: {key}" if key else tip)
 
 
+def make_primary(made: QPushButton) -> QPushButton:
+    """Let a button look like the one that comes next."""
+    colour = OKABE_ITO["blue"]
+    made.setStyleSheet(
+        f"QPushButton:enabled {{ background-color: {colour}; color: white; font-weight: bold; }}"
+        f"QPushButton:enabled:hover {{ background-color: {OKABE_ITO['sky']}; color: black; }}"
+    )
+    return made
+
+
 def row(*widgets: QWidget, stretch: Iterable[int] = ()) -> QHBoxLayout:
     """Put widgets side by side.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Volume
@@ -30,7 +30,8 @@ def misfit(choice: Choice, role: Literal["image", "supervoxels", "truth"], volum
     except CelisError:
         return ""
     try:
-        check_volumes(replace(choice, **{role: volume}))
+        changes: dict[str, Any] = {role: volume}
+        check_volumes(replace(choice, **changes))
     except CelisError as error:
         return str(error)
     return ""

@@ -61,6 +61,7 @@ class Workspace(QObject):
         self.run.failed.connect(lambda failure: self.messages.say(failure.sentence))
         self.run.not_saved.connect(lambda event: self.messages.say(event.sentence, "warning"))
         self.run.carried_out.connect(self._on_carried_out)
+        self.run.threshold_changed.connect(self._on_carried_out)
         give_back_freed_memory()
         self._watch_window()
         for layer in viewer.layers:

@@ -30,7 +30,8 @@ def test_the_button_resamples_image_supervoxels_and_truth(qtbot, tab):
     add(tab.workspace.viewer, "image", "supervoxels", "truth", voxel_size_nm=(10.0, 5.0, 5.0))
     assert not tab.resample.isHidden()
     tab.resample.click()
-    assert tab.resample.isHidden() and tab.any_size.isHidden()
+    assert tab.resample.isHidden()
+    assert tab.any_size.isHidden()
     assert data.image_layer.name == "image at 10 × 10 × 10 nm"
     assert {layer.visible for layer in tab.workspace.viewer.layers if " at " not in layer.name} == {False}
     for role in ("image", "supervoxels", "truth"):

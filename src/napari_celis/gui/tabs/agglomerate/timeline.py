@@ -38,6 +38,11 @@ class Timeline(QWidget):
         workspace.preview.changed.connect(self._on_preview_changed)
         self._on_run_changed()
 
+    @property
+    def preview(self) -> int | None:
+        """Decisions that stood in the state that is shown; None for the present one."""
+        return self._workspace.preview.step
+
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Follow the run, unless the user looks at an earlier state."""
         n_steps, preview = len(snapshot.steps), self._workspace.preview.step

@@ -38,6 +38,7 @@ from napari_celis.gui.tabs.decisions.decision_table import (
     DecisionFilter,
     DecisionTable,
 )
+from napari_celis.gui.tabs.decisions.errors_tab import ErrorsTab
 from napari_celis.gui.tabs.decisions.history_tab import HistoryTab
 from napari_celis.gui.tabs.decisions.learning_box import LearningBox
 
@@ -64,6 +65,7 @@ class DecisionsTab(QWidget):
         self.table = DecisionTable(self)
         self.view = CompactTable()
         self.history = HistoryTab(workspace)
+        self.errors = ErrorsTab(workspace)
         self.inspector = DecisionInspector(workspace)
         self.learning = LearningBox(workspace)
         self._parts: dict[str, np.ndarray] = {}
@@ -97,9 +99,11 @@ class DecisionsTab(QWidget):
         self.id_filter.setToolTip("Show only merges of this supervoxel.")
         self.smallest = QSpinBox()
         self.smallest.setRange(0, 2**31 - 1)
+        self.smallest.setSpecialValueText("Any size")
         self.smallest.setPrefix("≥ ")
-        self.smallest.setSuffix(" vox.")
-        self.smallest.setMaximumWidth(112)
+        self.smallest.setSuffix(" voxels")
+        self.smallest.setMinimumWidth(self.smallest.fontMetrics().horizontalAdvance("≥ 9999999 voxels") + 44)
+        self.smallest.setMaximumWidth(170)
         self.smallest.setToolTip("Show only merges whose smaller segment has at least this many voxels.")
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
@@ -120,7 +124,7 @@ class DecisionsTab(QWidget):
         self.view.sortByColumn(0, Qt.SortOrder.AscendingOrder)
         self.view.horizontalHeader().setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.view.horizontalHeader().customContextMenuRequested.connect(self._on_header_menu)
-        self.canvas.keys.watch(self.view, self.history.view)
+        self.canvas.keys.watch(self.view, self.history.view, self.errors.view)
         self._fit_columns()
 
     def _lay_out(self) -> None:
@@ -135,6 +139,7 @@ class DecisionsTab(QWidget):
         self.tabs = QTabWidget()
         self.tabs.addTab(candidates, "Merges")
         self.tabs.addTab(self.history, "History")
+        self.tabs.addTab(self.errors, "Errors")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 6, 6, 6)
         layout.setSpacing(6)

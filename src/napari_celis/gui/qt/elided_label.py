@@ -1,0 +1,32 @@
+"""One line of text that is never wider than its place."""
+
+from __future__ import annotations
+
+from qtpy.QtCore import QSize, Qt
+from qtpy.QtGui import QPainter, QPaintEvent
+from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
+
+
+class ElidedLabel(QLabel):
+    """Leaves the middle of a text out where there is no room for all of it; the tip shows the whole."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    @property
+    def shown_text(self) -> str:
+        """What is drawn at the present width."""
+        middle = Qt.TextElideMode.ElideMiddle
+        return str(self.fontMetrics().elidedText(self.text(), middle, self.contentsRect().width()))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """Ask for one line, however narrow."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Draw what fits."""
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        painter.drawText(self.contentsRect(), int(flags), self.shown_text)
