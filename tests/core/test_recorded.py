@@ -17,8 +17,8 @@ from napari_celis.core.journal import Event, Step
 from napari_celis.core.recorded import recorded_history
 from napari_celis.core.supervoxels import Supervoxels
 
-OPERATIONS = ("step", "step", "merge", "keep apart", "allow", "cut", "confirm", "not here") + (
-    "undo", "undo", "redo"
+OPERATIONS = (
+    "step", "step", "merge", "keep apart", "allow", "cut", "confirm", "not here", "undo", "undo", "redo",
 )  # fmt: skip
 Drawn = st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 10**6)), max_size=14)
 

@@ -151,3 +151,15 @@ def test_a_copy_of_a_session_that_another_window_has(qtbot, bar, made, tmp_path)
         engine = wait_for_run(qtbot, bar, copy)
         assert bar.name.text() == "Session: copy"
         assert engine.snapshot.steps == made[1].history
+
+
+def test_a_long_name_loses_its_middle_not_its_end(qtbot, bar):
+    bar.show()
+    bar.resize(220, 34)
+    bar.name.setText("Session: fibsem-medulla-train-of-a-very-long-name-20261118-101500-12345-678")
+    shown = bar.name.shown_text
+    assert "…" in shown
+    assert shown.startswith("Session: fib")
+    assert shown.endswith("678")
+    bar.resize(1200, 34)
+    qtbot.waitUntil(lambda: bar.name.shown_text == bar.name.text())

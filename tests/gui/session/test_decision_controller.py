@@ -199,3 +199,18 @@ def test_one_undo_takes_back_a_cut_with_all_that_belongs_to_it(qtbot, workspace)
     qtbot.waitUntil(lambda: n_steps(workspace) == 1)
     assert (engine.snapshot.segment_ids == before).all()
     assert engine.snapshot.constraints == ()
+
+
+def test_a_refusal_goes_with_the_next_question(qtbot, workspace):
+    decisions, engine = workspace.decisions, workspace.run.engine
+    decisions.inspect(0)
+    engine.keep_apart(*engine.tables.ids_of(0))
+    with qtbot.waitSignal(engine.failed):
+        decisions.merge()
+    assert "kept apart by the constraint" in workspace.messages.current.text
+    decisions.inspect(5)
+    assert workspace.messages.current == Message()
+    decisions.undo()
+    qtbot.waitUntil(lambda: "Taken back: your “no”" in workspace.messages.current.text)
+    decisions.inspect(7)
+    assert workspace.messages.current == Message()

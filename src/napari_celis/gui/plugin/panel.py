@@ -33,8 +33,10 @@ TABS = {
     "Blocks": BlockwiseTab,
     "Export": ExportTab,
 }
-WIDTH, HEIGHT = 360, 640
+WIDTH, HEIGHT = 370, 640
 """Size that the panel asks for, in pixels."""
+NARROWEST = 350
+"""Least width in which nothing is cut off."""
 
 
 class CelisPanel(QWidget):
@@ -70,13 +72,14 @@ class CelisPanel(QWidget):
         self.session = SessionBar(workspace, self.progress)
         self.tabs = QTabWidget()
         # All titles fit side by side; in a narrower panel they become shorter instead of going out of sight.
-        self.tabs.tabBar().setStyleSheet("QTabBar::tab { padding: 3px 2px; }")
+        self.tabs.tabBar().setStyleSheet("QTabBar::tab { padding: 3px 1px; }")
         self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
         self.tabs.setUsesScrollButtons(False)
         self._widgets: dict[str, QWidget] = {}
         for title, make in TABS.items():
             self._widgets[title] = make(self.workspace)
             self.tabs.setTabToolTip(self.tabs.addTab(scrolled(self._widgets[title]), title), title)
+        self.setMinimumWidth(NARROWEST)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
         for widget in (self.session, self.resume):

@@ -8,17 +8,30 @@ from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
 
 
 class ElidedLabel(QLabel):
-    """Leaves the middle of a text out where there is no room for all of it; the tip shows the whole."""
+    """Leaves a part of a text out where there is no room for all of it; a tip should show the whole.
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+    Parameters
+    ----------
+    text : str
+        What to show.
+    mode : Qt.TextElideMode
+        Which part goes first; the middle by default.
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(text, parent)
+        self._mode = mode
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
     @property
     def shown_text(self) -> str:
         """What is drawn at the present width."""
-        middle = Qt.TextElideMode.ElideMiddle
-        return str(self.fontMetrics().elidedText(self.text(), middle, self.contentsRect().width()))
+        return str(self.fontMetrics().elidedText(self.text(), self._mode, self.contentsRect().width()))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
         """Ask for one line, however narrow."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qtpy.QtCore import Signal
+from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
 from napari_celis.gui.qt.elided_label import ElidedLabel
@@ -34,7 +34,7 @@ class ProgressLine(QWidget):
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(6)
-        self.stage = ElidedLabel()
+        self.stage = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
         self.cancel = button("Cancel", self.cancelled.emit, "End this at the next opportunity.")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

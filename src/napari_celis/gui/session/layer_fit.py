@@ -1,4 +1,4 @@
-"""Does a layer that was just opened belong to what is chosen?"""
+"""Whether a layer that was just opened belongs to what is chosen."""
 
 from __future__ import annotations
 

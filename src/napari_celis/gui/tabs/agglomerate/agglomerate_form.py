@@ -18,7 +18,7 @@ from qtpy.QtWidgets import (
 
 from napari_celis.core.journal import Step
 from napari_celis.gui.canvas.keys import REDO_TIP, RUN_KEYS, STEP_KEY
-from napari_celis.gui.qt.widgets import CommandLine, Figures, StatusLine, heading, make_primary, row, wrapped
+from napari_celis.gui.qt.widgets import CommandLine, Figures, StatusLine, heading, make_primary, row, share_width, wrapped
 from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
@@ -333,21 +333,22 @@ class AgglomerateForm(QWidget):
         grid = QGridLayout()
         grid.setSpacing(4)
         cells = (
-            (self.run, 0, 0, 1, 4),
-            (self.to_threshold, 0, 4, 1, 2),
+            (self.run, 0, 0, 1, 3),
+            (self.to_threshold, 0, 3, 1, 3),
             (self.step, 1, 0, 1, 2),
             (self.many, 1, 2, 1, 2),
             (self.n_steps, 1, 4, 1, 2),
             (self.undo, 2, 0, 1, 2),
             (self.redo, 2, 2, 1, 2),
             (self.reset, 2, 4, 1, 2),
-            (self.follow, 3, 0, 1, 2),
-            (self.speed, 3, 2, 1, 4),
+            (self.follow, 3, 0, 1, 3),
+            (self.speed, 3, 3, 1, 3),
         )
         for column in range(6):
             grid.setColumnStretch(column, 1)
         for widget, *cell in cells:
             grid.addWidget(widget, *cell)
+        share_width(*(widget for widget, *_ in cells))
         return grid
 
 

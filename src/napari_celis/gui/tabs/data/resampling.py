@@ -15,7 +15,7 @@ from napari_celis.io.resampled import resample
 from napari_celis.pipeline.choice import UNKNOWN_SIZE
 
 DONE = (
-    "The volumes are shown at the voxel size of the model now, and used like that; the files stay as they are. "
+    "The volumes are shown and used at the voxel size of the model now; the files stay as they are. "
     "To keep them, write them with celis convert IN OUT --resample {size}."
 )
 

@@ -24,7 +24,8 @@ from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import REDO_TIP
 from napari_celis.gui.canvas.picking import POINT
 from napari_celis.gui.qt.compact_table import CompactTable
-from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
+from napari_celis.gui.qt.narrow_combo import make_narrow
+from napari_celis.gui.qt.widgets import button, name_button, row, share_width, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.decision_inspector import DecisionInspector
@@ -86,15 +87,18 @@ class DecisionsTab(QWidget):
         self.undo = button("Undo", decisions.undo, "")
         self.redo = button("Redo", decisions.redo, "")
         self.next = button("Next", decisions.next_uncertain, "")
+        share_width(self.next, self.undo, self.redo)
         self._name_keys()
         self.state = QComboBox()
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
             self.state.addItem(text, state)
         self.state.setCurrentIndex(1)
         self.state.setMaximumWidth(110)
+        make_narrow(self.state)
         self.state.setToolTip("Show only merges in this state.")
         self.id_filter = QLineEdit()
         self.id_filter.setPlaceholderText("Supervoxel id")
+        self.id_filter.setMinimumWidth(70)
         self.id_filter.setClearButtonEnabled(True)
         self.id_filter.setToolTip("Show only merges of this supervoxel.")
         self.smallest = QSpinBox()
@@ -102,8 +106,7 @@ class DecisionsTab(QWidget):
         self.smallest.setSpecialValueText("Any size")
         self.smallest.setPrefix("≥ ")
         self.smallest.setSuffix(" voxels")
-        self.smallest.setMinimumWidth(self.smallest.fontMetrics().horizontalAdvance("≥ 9999999 voxels") + 44)
-        self.smallest.setMaximumWidth(170)
+        self.smallest.setFixedWidth(self.smallest.fontMetrics().horizontalAdvance("≥ 99999 voxels") + 44)
         self.smallest.setToolTip("Show only merges whose smaller segment has at least this many voxels.")
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
@@ -143,7 +146,7 @@ class DecisionsTab(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 6, 6, 6)
         layout.setSpacing(6)
-        layout.addLayout(row(self.toggle, self.next, self.undo, self.redo, stretch=(1, 0, 0, 0)))
+        layout.addLayout(row(self.toggle, self.next, self.undo, self.redo, stretch=(0, 1, 1, 1)))
         layout.addWidget(self.learning)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.inspector)

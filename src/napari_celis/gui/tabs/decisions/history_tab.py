@@ -13,7 +13,7 @@ from napari_celis.core.journal import Step
 from napari_celis.gui.qt.colours import readable
 from napari_celis.gui.qt.compact_table import MIDDLE, RIGHT, CompactTable
 from napari_celis.gui.qt.numbers import short_number, signed
-from napari_celis.gui.qt.widgets import button, row, wrapped
+from napari_celis.gui.qt.widgets import button, row, share_width, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
 
@@ -157,7 +157,8 @@ class HistoryTab(QWidget):
             self._on_take_out,
             "Allow again what this decision keeps apart; all other decisions stay, and undo brings it back.",
         )
-        self.present = button("Show present", self._on_present, "Leave the preview of an earlier step.")
+        self.present = button("Present", self._on_present, "Leave the preview of an earlier step.")
+        share_width(self.go_back, self.cut, self.take_out, self.present)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(REFRESH_MS)

@@ -25,6 +25,7 @@ from qtpy.QtWidgets import (
 from napari_celis.core.descriptors import DescriptorSpec, IntTriple
 from napari_celis.core.lattice import Lattice
 from napari_celis.gui.qt.colours import OKABE_ITO
+from napari_celis.gui.qt.narrow_combo import make_narrow
 from napari_celis.gui.qt.widgets import row, wrapped
 from napari_celis.gui.tabs.shape.centre_inspector import Answer
 from napari_celis.gui.tabs.shape.descriptor_view import DescriptorView
@@ -35,8 +36,8 @@ from napari_celis.gui.tabs.shape.shape_player import LinePlayer
 
 LOOKING = "Looking at this centre …"
 MEANING = (
-    "Each line joins two sampled voxels: white if both lie in one segment, black if not, orange where the merge "
-    "changes that. These answers are all that the model knows of the shape around this centre."
+    "Each line joins two sampled voxels: white if both lie in one segment, black if not, orange where the "
+    "merge changes that. These answers are all that the model knows of the shape around this centre."
 )
 SHOWN_AT_FIRST = ("pairs", "box", "region")
 MERGES = 1
@@ -264,7 +265,7 @@ class ShapeForm(QWidget):
         energies = answer.energies
         if answer.merge is None:
             now = "" if energies is None else f"The energy of this centre is {energies[0]:.3f}. "
-            return f"{now}Choose one of “Merges here”, or select two neighbours, to see what their merge changes."
+            return f"{now}Choose one of “Merges here”, or two neighbours, to see what their merge changes."
         u, v = answer.merge
         n_changed = int(answer.view.changed.sum())
         what = f"turns on {n_changed} bits" if n_changed else "changes nothing"
@@ -343,6 +344,7 @@ class ShapeForm(QWidget):
         grid.setVerticalSpacing(2)
         for index, check in enumerate((*self.overlays.values(), self.is_after)):
             grid.addWidget(check, index // 2, index % 2)
+        make_narrow(self.axis_box)
         pairs = QLabel("Pairs drawn")
         drawn = row(QLabel("Look"), self.axis_box, pairs, self.n_pairs, stretch=(0, 1, 0, 1))
         self.more.addTab(_page(grid, drawn), "View")
