@@ -99,7 +99,7 @@ def _contact(
     largest: list[int],
     taken: np.ndarray | None,
 ) -> int:
-    """Find the largest contact between two of the largest pieces; of merges, one that was made if there is."""
+    """Find the largest contact between two of the largest pieces; of merges, preferably one that was made."""
     u, v = actions.u, actions.v
     is_inside = (wholes[u] == whole) & (wholes[v] == whole)
     for first, second in combinations(largest, 2):

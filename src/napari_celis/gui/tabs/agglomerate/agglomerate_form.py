@@ -18,7 +18,16 @@ from qtpy.QtWidgets import (
 
 from napari_celis.core.journal import Step
 from napari_celis.gui.canvas.keys import REDO_TIP, RUN_KEYS, STEP_KEY
-from napari_celis.gui.qt.widgets import CommandLine, Figures, StatusLine, heading, make_primary, row, share_width, wrapped
+from napari_celis.gui.qt.widgets import (
+    CommandLine,
+    Figures,
+    StatusLine,
+    heading,
+    make_primary,
+    row,
+    share_width,
+    wrapped,
+)
 from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
