@@ -129,6 +129,17 @@ def test_no_merge_says_why(folder):
     assert "No merge was made: the best score is" in output
 
 
+def test_everything_in_one_segment_is_remarked_on(folder):
+    output = celis(
+        "agglomerate", "--image", f"{folder}/phantom.h5:volumes/raw", "--model", folder / "model.safetensors",
+        "-o", folder / "one.zarr", "--threshold", 1e9, "--json", folder / "one.json",
+    )  # fmt: skip
+    figures = json.loads((folder / "one.json").read_text())
+    assert figures["segments"] == 1
+    assert f"Remark: All {figures['supervoxels']:,} supervoxels became one segment." in output
+    assert figures["remark"] in output
+
+
 def test_another_voxel_size_is_refused_by_name(folder):
     celis("phantom", folder / "flat.h5", "--shape", 48, 96, 96, "--voxel-size", 40, 4, 4)
     with pytest.raises(ModelError, match=r"10 × 10 × 10 nm.*40 × 4 × 4 nm.*--any-voxel-size"):

@@ -172,6 +172,8 @@ def operate(agglomerator, operation, choice):
             agglomerator.merge(*pair)
         elif operation == "keep apart":
             agglomerator.keep_apart(*pair)
+        elif operation == "allow" and agglomerator.constraints:
+            agglomerator.allow(*agglomerator.constraints[choice % len(agglomerator.constraints)])
         elif operation == "cut" and len(taken):
             agglomerator.cut(*pair_of(agglomerator, taken[choice % len(taken)]))
         elif operation == "confirm" and len(taken):

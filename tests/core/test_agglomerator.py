@@ -14,7 +14,7 @@ from napari_celis.core.errors import ActionError
 from napari_celis.core.supervoxels import Supervoxels
 from reference.energy import Reference
 
-OPERATIONS = ("step", "merge", "undo", "redo", "keep apart", "cut")
+OPERATIONS = ("step", "merge", "undo", "redo", "keep apart", "allow", "cut")
 
 
 def ids_of(agglomerator, action):
@@ -37,6 +37,8 @@ def operate(agglomerator, operation, choice):
             agglomerator.redo()
         elif operation == "keep apart":
             agglomerator.keep_apart(*pair)
+        elif operation == "allow" and agglomerator.constraints:
+            agglomerator.allow(*agglomerator.constraints[choice % len(agglomerator.constraints)])
         elif operation == "cut" and len(taken):
             agglomerator.cut(*ids_of(agglomerator, taken[choice % len(taken)]))
     except ActionError:

@@ -33,7 +33,7 @@ def row():
         yield agglomerator
 
 
-OPERATIONS = ("merge", "keep_apart", "cut", "confirm", "not_here")
+OPERATIONS = ("merge", "keep_apart", "allow", "cut", "confirm", "not_here")
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -73,6 +73,7 @@ def test_a_pair_without_any_neighbours_has_no_candidates():
         ("keep_apart", (2, 3), "in one segment.*Cut"),
         ("keep_apart", (4, 4), "two different"),
         ("keep_apart", (6, 1), "kept apart already"),
+        ("allow", (1, 5), "not kept apart by a decision about these two"),
         ("cut", (1, 2), "never merged"),
         ("cut", (5, 6), "never merged"),
         ("confirm", (1, 2), "not merged directly.*Merge them"),
@@ -91,7 +92,7 @@ def test_a_merge_of_segments_that_are_kept_apart_names_the_constraint(row):
     for pair in [(1, 2), (5, 6), (4, 5)]:
         row.merge(*pair)
     before = snapshot(row)
-    with pytest.raises(ActionError, match=r"4 and 3 .* kept apart .* between 1 and 6"):
+    with pytest.raises(ActionError, match=r"4 and 3 .* kept apart .* between 1 and 6 \(step 2\)"):
         row.merge(4, 3)
     assert snapshot(row) == before
 

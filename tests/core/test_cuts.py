@@ -5,7 +5,14 @@ import pytest
 
 from core.problems import ToyEnergy
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.cuts import plan_cut_between, plan_cut_of_merge, plan_taking_out
+from napari_celis.core.cuts import (
+    allow_between,
+    keeping_apart,
+    plan_cut_between,
+    plan_cut_of_merge,
+    plan_taking_out,
+)
+from napari_celis.core.cuts import carry_out as carry_out_plan
 from napari_celis.core.descriptors import sample_spec
 from napari_celis.core.errors import ActionError
 from napari_celis.core.supervoxels import Supervoxels
@@ -115,3 +122,60 @@ def test_preview_and_cut_go_by_the_same_merges_also_for_merges_from_the_start():
             sides = sides_after(agglomerator, plan)
             assert (sides[0] != sides[1]) == (len(plan.first_side) > 0) == (agglomerator.n_segments == 2)
             assert all(len(side) <= 1 for side in sides)
+
+
+def test_sides_that_are_kept_apart_stay_so_in_a_run_and_one_undo_is_enough(grid):
+    for pair in [(10, 20), (20, 30), (30, 60)]:
+        grid.merge(*pair)
+    before = grid.segment_ids()
+    plan = keeping_apart(plan_cut_of_merge(grid, grid.actions.find(2, 3)))
+    assert plan.apart == ((20, 30),)
+    carry_out_plan(grid, plan)
+    assert grid.journal.n_last() == 2
+    while grid.step(np.inf) is not None:
+        pass
+    first, second = sides_after(grid, plan)
+    assert first != second
+    while len(grid.history) > 5:
+        grid.undo()
+    for _ in range(grid.journal.n_last()):
+        grid.undo()
+    np.testing.assert_array_equal(grid.segment_ids(), before)
+    assert grid.constraints == ()
+
+
+def test_a_supervoxel_taken_out_stays_out(grid):
+    for pair in [(10, 20), (20, 30), (20, 50), (50, 80)]:
+        grid.merge(*pair)
+    plan = keeping_apart(plan_taking_out(grid, 2))
+    carry_out_plan(grid, plan)
+    assert set(plan.apart) == set(plan.cuts) == set(grid.constraints)
+    # A merge that joined nothing has no sides to keep apart.
+    for pair in [(40, 70), (70, 80), (80, 50), (50, 40)]:
+        if not grid.taken()[grid.actions.find(*(grid.supervoxels.index_of(end) for end in pair))]:
+            grid.merge(*pair)
+    loop = keeping_apart(plan_cut_of_merge(grid, grid.actions.find(4, 5)))
+    assert loop.apart == ()
+
+
+def test_all_that_keeps_two_segments_apart_is_taken_out_together(grid):
+    grid.keep_apart(10, 20)
+    grid.keep_apart(40, 50)
+    grid.keep_apart(10, 90)
+    grid.merge(10, 40)
+    grid.merge(20, 50)
+    scores, taken = grid.scores(), grid.taken()
+    steps = allow_between(grid, 40, 20)
+    assert [(step.kind, step.follows) for step in steps] == [("allow", False), ("allow", True)]
+    assert grid.constraints == ((10, 90),)
+    grid.merge(10, 20)
+    grid.undo()
+    with pytest.raises(ActionError, match="Nothing keeps the segments of supervoxels 40 and 20 apart"):
+        allow_between(grid, 40, 20)
+    for _ in range(grid.journal.n_last()):
+        grid.undo()
+    assert grid.constraints == ((10, 20), (40, 50), (10, 90))
+    np.testing.assert_array_equal(grid.scores(), scores)
+    np.testing.assert_array_equal(grid.taken(), taken)
+    with pytest.raises(ActionError, match="kept apart by the constraint"):
+        grid.merge(10, 20)

@@ -18,8 +18,8 @@ from napari_celis.core.recorded import recorded_history
 from napari_celis.core.supervoxels import Supervoxels
 
 OPERATIONS = (
-    "step", "step", "merge", "keep apart", "cut", "confirm", "not here", "done", "in work", "undo", "undo",
-    "redo",
+    "step", "step", "merge", "keep apart", "allow", "cut", "confirm", "not here", "done", "in work", "undo",
+    "undo", "redo",
 )  # fmt: skip
 Drawn = st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 10**6)), max_size=14)
 
@@ -94,6 +94,7 @@ def test_events_of_another_volume_are_refused_by_their_number():
             (Event("redo", merge, 0.0), "nothing to redo"),
             (Event("decide", replace(merge, kind="cut", u_id=3, v_id=4), 0.0), "never merged"),
             (Event("decide", replace(merge, kind="keep-apart"), 0.0), "in one segment"),
+            (Event("decide", replace(merge, kind="allow"), 0.0), "not kept apart by a decision"),
             (Event("decide", replace(merge, kind="confirm", u_id=3, v_id=4), 0.0), "not merged directly"),
             (Event("decide", replace(merge, kind="not-here", u_id=1, v_id=4), 0.0), "do not touch"),
         ]:

@@ -77,6 +77,14 @@ def test_what_both_decided_is_said_once(atoms):
     assert (plan.n_common, plan.n_agreed) == (0, 3)
 
 
+def test_what_one_allows_again_is_free_for_both(atoms):
+    plan = joined(atoms, ["apart 1 2", "merge 5 6"], ["apart 1 2", "allow 1 2", "merge 1 2"])
+    assert shortly(plan.decisions) == ["apart 1 2", "merge 5 6", "allow 1 2", "merge 1 2"]
+    plan = joined(atoms, ["apart 1 2", "allow 1 2"], ["apart 1 2", "merge 5 6", "allow 1 2"])
+    assert shortly(plan.decisions) == ["apart 1 2", "allow 1 2", "merge 5 6"]
+    assert plan.n_agreed == 1
+
+
 def test_answers_of_both_stand_side_by_side(atoms):
     plan = joined(
         atoms,
@@ -201,7 +209,7 @@ def test_joining_anything_ends_in_decisions_that_can_be_made(atoms):
             for _ in range(25):
                 row = rng.integers(40)
                 ends = sorted((int(ids[table.u[row]]), int(ids[table.v[row]])))
-                kind = rng.choice(["greedy", "manual", "keep-apart", "cut"])
+                kind = rng.choice(["greedy", "manual", "keep-apart", "allow", "cut"])
                 step = Step(0, str(kind), *ends, -1, float(rng.normal()), 0.0, False, 0)
                 try:
                     recorder.decide(step)

@@ -227,6 +227,15 @@ def test_what_is_undone_before_it_was_written_leaves_no_trace(run):
     assert run.store.names(FOLDER) == []
 
 
+def test_what_is_allowed_again_is_withdrawn(run):
+    agglomerator, answers = prepared(run, BOX)
+    pair = first_pair(agglomerator, is_one=False)
+    agglomerator.keep_apart(*pair)
+    assert answers.write(answers.standing(agglomerator)) == [Answer("keep-apart", *pair)]
+    agglomerator.allow(*pair)
+    assert decide(agglomerator, answers) == [Answer("withdrawn", *pair)]
+
+
 def test_what_is_undone_after_it_was_written_is_withdrawn(request_, run, client):
     before = open_volume(run.store.url).read()
     agglomerator, answers = prepared(run, BOX)

@@ -218,6 +218,8 @@ def _go_on(
 
 def _figures(agglomerator: Agglomerator, threshold: float, session: Session | None) -> dict[str, Any]:
     """Take steps until none is below the threshold, and tell what happened."""
+    from napari_celis.pipeline.result_remark import result_remark
+
     steps: list[Step] = run_recorded(agglomerator, threshold, session)
     best_score = steps[0].score if steps else None
     if not steps and (lowest := agglomerator.best_action()) >= 0:
@@ -230,6 +232,7 @@ def _figures(agglomerator: Agglomerator, threshold: float, session: Session | No
         "energy_before": agglomerator.energy - agglomerator.energy_change,
         "energy": agglomerator.energy,
         "best_first_score": best_score,
+        "remark": result_remark(agglomerator.supervoxels, agglomerator.segment_ids()) if steps else "",
     }
 
 
@@ -290,3 +293,5 @@ def _report(figures: dict[str, Any], output: str | None, session: Path | None) -
         f"Wrote {output or session}: {figures['supervoxels']:,} supervoxels became {figures['segments']:,} "
         f"segments in {figures['steps']:,} steps."
     )
+    if figures["remark"]:
+        say(f"Remark: {figures['remark']}")

@@ -52,6 +52,23 @@ def require_merged(u_id: int, v_id: int, *, is_taken: bool) -> None:
         )
 
 
+def require_kept_apart(u_id: int, v_id: int, *, is_kept: bool) -> None:
+    """Refuse to allow what nobody has forbidden.
+
+    Parameters
+    ----------
+    u_id, v_id : int
+        Ids to name in the message.
+    is_kept : bool
+        Whether these very supervoxels are kept apart.
+    """
+    if not is_kept:
+        raise ActionError(
+            f"Supervoxels {u_id} and {v_id} are not kept apart by a decision about these two, so there is "
+            "nothing to allow. Choose the pair that was kept apart."
+        )
+
+
 def find_action(supervoxels: Supervoxels, actions: ActionTable, u_id: int, v_id: int) -> int:
     """Find the action between two supervoxel ids, or say what could be merged instead.
 

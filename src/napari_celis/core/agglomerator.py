@@ -12,6 +12,7 @@ import numpy as np
 from napari_celis.core.action_lookup import (
     find_action,
     require_action,
+    require_kept_apart,
     require_merged,
     require_two,
 )
@@ -405,6 +406,8 @@ class Agglomerator:
         with self._lock, self.journal.together(follows=step.follows):
             if step.kind == "keep-apart":
                 return self.keep_apart(step.u_id, step.v_id)
+            if step.kind == "allow":
+                return self.allow(step.u_id, step.v_id)
             if step.kind == "cut":
                 return self.cut(step.u_id, step.v_id)
             if step.kind == "confirm":
@@ -441,9 +444,12 @@ class Agglomerator:
             pair = self._state.constraints.between(self._state.segment, u, v)
             if pair is not None:
                 a, b = (int(self.supervoxels.ids[end]) for end in pair)
+                last = self.journal.last_about(a, b)
+                when = f" (step {last.index + 1:,})" if last is not None else ""
                 raise ActionError(
                     f"Supervoxels {u_id} and {v_id} lie in segments that are kept apart by the constraint "
-                    f"between {a} and {b}. Undo that constraint first."
+                    f"between {a} and {b}{when}. Undo that constraint first: allow these two again, or leave "
+                    "the segments apart."
                 )
             return self._take(action, kind)
 
@@ -462,11 +468,29 @@ class Agglomerator:
                 raise ActionError(f"Supervoxels {u_id} and {v_id} are kept apart already.")
             action = self.actions.find(u, v)
             score = self._state.score(action) if action >= 0 else 0.0
-            lesson = self._lesson(action, is_wrong=True)
+            # A cut that keeps its sides apart is one answer, and the cut has taught it.
+            is_said = self.journal.has_just_cut(action)
+            lesson = None if is_said else self._lesson(action, is_wrong=True)
             self._state.constraints = before.with_pair(u, v)
             self._state.ranking.refresh([int(segment[u])], self._state.forbidden())
             step = self._describe("keep-apart", (int(u_id), int(v_id)), action, score, joins_segments=False)
             return self._push(Entry(step, None, before, lesson))
+
+    def allow(self, u_id: int, v_id: int) -> Step:
+        """Take out that two supervoxels are kept apart, wherever in the history that was decided.
+
+        All other decisions stay. What the keep-apart taught stays too, as long as it is not undone.
+        """
+        with self._lock:
+            u, v = self.supervoxels.index_of(u_id), self.supervoxels.index_of(v_id)
+            before = self._state.constraints
+            require_kept_apart(u_id, v_id, is_kept=before.has(u, v))
+            action = self.actions.find(u, v)
+            score = self._state.score(action) if action >= 0 else 0.0
+            self._state.constraints = before.without_pair(u, v)
+            step = self._describe("allow", (int(u_id), int(v_id)), action, score, joins_segments=False)
+            self._state.ranking.refresh(self._segments_of(step), self._state.forbidden())
+            return self._push(Entry(step, None, before))
 
     def cut(self, u_id: int, v_id: int) -> Step:
         """Take a past merge out, wherever in the history it lies.

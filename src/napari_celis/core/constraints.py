@@ -55,6 +55,11 @@ class Constraints:
         more._shared, more._n = shared, self._n + 1
         return more
 
+    def without_pair(self, u: int, v: int) -> Constraints:
+        """Leave one pair out; all others stay in their order."""
+        gone = (min(u, v), max(u, v))
+        return Constraints(pair for pair in self.pairs if pair != gone)
+
     def has(self, u: int, v: int) -> bool:
         """Tell whether this very pair is among them."""
         return bool((self.array == (min(u, v), max(u, v))).all(axis=1).any())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,6 +55,34 @@ def carry_out(agglomerator: Agglomerator, plan: CutPlan) -> tuple[Step, ...]:
         merges = [agglomerator.merge(*pair) for pair in plan.merges]
         apart = [agglomerator.keep_apart(*pair) for pair in plan.apart]
     return (*cuts, *merges, *apart)
+
+
+def keeping_apart(plan: CutPlan) -> CutPlan:
+    """Let a plan also keep its two sides apart, so that greedy does not make the same merges again."""
+    return replace(plan, apart=plan.cuts) if len(plan.first_side) else plan
+
+
+def allow_between(agglomerator: Agglomerator, u_id: int, v_id: int) -> tuple[Step, ...]:
+    """Take out everything that keeps the segments of two supervoxels apart, to be taken back at once.
+
+    Parameters
+    ----------
+    agglomerator : Agglomerator
+        The agglomeration.
+    u_id, v_id : int
+        Ids of two supervoxels.
+    """
+    index_of, segment = agglomerator.supervoxels.index_of, agglomerator.segment_ids()
+    wanted = {int(segment[index_of(end)]) for end in (u_id, v_id)}
+    found = [
+        pair for pair in agglomerator.constraints if {int(segment[index_of(end)]) for end in pair} == wanted
+    ]
+    if not found:
+        raise ActionError(
+            f"Nothing keeps the segments of supervoxels {u_id} and {v_id} apart. Merge them, or go on."
+        )
+    with agglomerator.together():
+        return tuple(agglomerator.allow(*pair) for pair in found)
 
 
 def plan_cut_of_merge(agglomerator: Agglomerator, action: int) -> CutPlan:

@@ -193,6 +193,27 @@ def view_centre(
     )  # fmt: skip
 
 
+def centre_energies(state: RegionState, view: CentreView) -> tuple[float, float]:
+    """Ask the model how plausible the shape around a centre is, from 0 to 1, before and after the merge.
+
+    Parameters
+    ----------
+    state : RegionState
+        From `current_region`: there is a model.
+    view : CentreView
+        What the centre sees.
+    """
+    local = np.array([view.centre]) - view.region.low
+    shapes = (view.components, view.merged_components())
+    bits = np.concatenate([shape_descriptors(shape, local, view.spec) for shape in shapes])
+    tiling, region = state.scores.table.tiling, state.index
+    start, end = int(tiling.centre_start[region]), int(tiling.centre_start[region + 1])
+    own = np.flatnonzero((tiling.centres[start:end] == view.centre).all(axis=1))
+    centres = (start + np.repeat(own, 2)).astype(np.int32)
+    before, after = state.scores.energy.energies(state.scores.index, centres, bits).tolist()
+    return before, after
+
+
 def merge_between(agglomerator: Agglomerator, u: int, v: int) -> tuple[int, int]:
     """Find the merge that two supervoxels stand for: their own, or the best between their segments.
 

@@ -15,7 +15,7 @@ from napari_celis.core.lessons import Lesson
 from napari_celis.core.operations import Operation
 
 StepKind = Literal[
-    "greedy", "manual", "keep-apart", "cut", "split", "confirm", "not-here", "done", "in-work"
+    "greedy", "manual", "keep-apart", "allow", "cut", "split", "confirm", "not-here", "done", "in-work"
 ]  # fmt: skip
 ANSWER_KINDS: tuple[StepKind, ...] = ("confirm", "not-here")
 """Kinds that change nothing but what is known: a merge that is still right, a membrane at a contact."""
@@ -68,7 +68,7 @@ class Entry:
 
     step: Step
     operation: Operation | None
-    """None for a keep-apart, a confirm and a not-here, which change no score."""
+    """None for a keep-apart, an allow, a confirm and a not-here, which change no score."""
     constraints: Constraints
     """Constraints from before."""
     lesson: Lesson | None = None
@@ -133,6 +133,13 @@ class Journal:
             yield
         finally:
             self._is_together = self._follows = False
+
+    def has_just_cut(self, action: int) -> bool:
+        """Tell whether what is pushed next is made together with the cut of this very action."""
+        if not self._follows:
+            return False
+        made = (entry.step for entry in self.done[-self.n_last() :])
+        return any(step.kind == "cut" and step.action_index == action for step in made)
 
     def n_last(self) -> int:
         """Count the newest decisions that were made together; 0 if there are none."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from napari_celis.core.action_lookup import find_action, require_merged, require_two
+from napari_celis.core.action_lookup import find_action, require_kept_apart, require_merged, require_two
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.constraints import Constraints
 from napari_celis.core.errors import ActionError
@@ -223,6 +223,8 @@ class Recorder:
         operation: Operation | None = None
         if step.kind == "keep-apart":
             action = self._keep_apart(step)
+        elif step.kind == "allow":
+            action = self._allow(step)
         elif step.kind in ANSWER_KINDS:
             action = self._answer(step)
         elif step.kind in MARK_KINDS:
@@ -317,6 +319,12 @@ class Recorder:
         if self.constraints.has(u, v):
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are kept apart already.")
         self.constraints = self.constraints.with_pair(u, v)
+        return self._actions.find(u, v)
+
+    def _allow(self, step: Step) -> int:
+        u, v = self._supervoxels.index_of(step.u_id), self._supervoxels.index_of(step.v_id)
+        require_kept_apart(step.u_id, step.v_id, is_kept=self.constraints.has(u, v))
+        self.constraints = self.constraints.without_pair(u, v)
         return self._actions.find(u, v)
 
     def _mark(self, step: Step) -> Mark:

@@ -179,7 +179,8 @@ def require_voxel_size(model: CelisModel, voxel_size_nm: Triple) -> None:
         own = _nm(voxel_size_nm) + (" or are of unknown size" if voxel_size_nm == UNKNOWN_SIZE else "")
         raise ModelError(
             f"The model was trained on voxels of {trained}, but those of this volume measure {own}. "
-            f"Resample it (celis convert IN OUT --resample {trained.replace(' ×', '').removesuffix(' nm')}), "
+            f"Resample it (celis convert IN OUT --resample {trained.replace(' ×', '').removesuffix(' nm')}; "
+            "the tab Data has a button), "
             "or go on anyway with --any-voxel-size, in the window with “Use the model anyway”."
         )
 

@@ -209,6 +209,8 @@ class _Joining:
             )
         if step.kind in ANSWER_KINDS:
             return self._obstacle_of_answer(step, own)
+        if step.kind == "allow":
+            return [], "", not recorder.is_kept_apart(step.u_id, step.v_id)
         if recorder.is_kept_apart(step.u_id, step.v_id):
             return [], "", True
         path = recorder.merges_between(step.u_id, step.v_id)

@@ -60,8 +60,10 @@ class BoxAnswers:
             pair = answer.u, answer.v
             if is_one if answer.kind == "merge" else pair in constraints:
                 found[pair] = answer.kind
-        silent = ("greedy", "not-here", *MARK_KINDS)
+        silent = ("greedy", "not-here", "allow", *MARK_KINDS)
         steps = [step for step in agglomerator.history if step.kind not in silent]
+        # What was kept apart and allowed again later says nothing any more.
+        steps = [s for s in steps if s.kind != "keep-apart" or _pair(s.u_id, s.v_id) in constraints]
         for step, is_one in zip(steps, are_one([(one.u_id, one.v_id) for one in steps]), strict=True):
             if is_one == (step.kind in ("manual", "confirm")):
                 found[_pair(step.u_id, step.v_id)] = "merge" if is_one else "keep-apart"

@@ -233,7 +233,7 @@ def test_a_cut_is_shown_before_it_is_made(canvas, qtbot):
     press(canvas, KEY.Key_Return)
     qtbot.waitUntil(lambda: isinstance(engine.snapshot.last_command, CarryOutCut))
     assert workspace.run.segment_of(first) != workspace.run.segment_of(third)
-    assert engine.snapshot.steps[-1].kind == "cut"
+    assert [step.kind for step in engine.snapshot.steps[-2:]] == ["cut", "keep-apart"]
 
     # The key of the keypad does the same.
     press(canvas, KEY.Key_U)
@@ -241,8 +241,8 @@ def test_a_cut_is_shown_before_it_is_made(canvas, qtbot):
     press(canvas, KEY.Key_C)
     qtbot.waitUntil(lambda: decisions.plan is not None)
     press(canvas, KEY.Key_Enter, Qt.KeyboardModifier.KeypadModifier)
-    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 3)
-    assert engine.snapshot.steps[-1].kind == "cut"
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 4)
+    assert engine.snapshot.steps[-2].kind == "cut"
 
     workspace.selection.select(40)
     with qtbot.waitSignal(engine.failed) as failed:

@@ -13,6 +13,7 @@ from gui.patience import be_patient
 from models.small import small_model
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.layers.volume_layers import KINDS, volume_to_layer
+from napari_celis.gui.qt.progress import Progress
 from napari_celis.gui.session.workspace import Workspace
 
 
@@ -35,6 +36,19 @@ def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_vie
         viewer.add_layer(Layer.create(*volume_to_layer(volume, KINDS[role])))
     workspace.data.use_model(small_model())
     assert panel.status.isHidden()
+    # Sentences and progress have their place: nothing moves under the mouse when they come.
+    place = panel.tabs.geometry()
+    for sentence in ("Short.", "A sentence that goes on and on. " * 12):
+        workspace.messages.say(sentence)
+        panel.progress.show_progress(Progress("a stage with a long name, too long for its line", 0.5))
+        qtbot.wait(20)
+        assert panel.tabs.geometry() == place
+        assert panel.help.isHidden()
+        assert panel.session.name.isHidden()
+    panel.progress.hide_progress()
+    workspace.messages.clear()
+    assert not panel.help.isHidden()
+    assert not panel.session.name.isHidden()
     workspace.messages.say("Something is wrong. Do this.", "error")
     assert panel.status.text() == "Something is wrong. Do this."
     assert panel.status.severity == "error"

@@ -3,50 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from napari.components import ViewerModel
-from napari.layers import Image, Labels
 
-from gui.conftest import VOXEL_NM, kept, small_volumes
+from gui.conftest import kept
 from gui.patience import be_patient
-from models.small import small_model
-from napari_celis.gui.plugin.resume_bar import ResumeBar
+from gui.windows import in_file, open_window, prepare
 from napari_celis.gui.session.engine.commands import Redo
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.session_run import SessionWish
 from napari_celis.gui.session.session_store import old_folder, run_key
-from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
-from napari_celis.io.session.file import Session
-from napari_celis.pipeline.session_merge import standing
 
 FIRST = 1 << 33
-
-
-def in_file(path):
-    """List the decisions that stand in a session, as `kept` does."""
-    with Session.open(path, read_only=True) as session:
-        steps = [record.event.step for record in standing(session.events())]
-    return [(index, step.kind, step.u_id, step.v_id) for index, step in enumerate(steps)]
-
-
-def open_window(qtbot):
-    """Open the small volumes with their model, as a person would the next day."""
-    viewer, volumes = ViewerModel(), small_volumes()
-    viewer.add_layer(Image(volumes["image"].read(), name="image", scale=VOXEL_NM))
-    viewer.add_layer(Labels(volumes["supervoxels"].read(), name="supervoxels", scale=VOXEL_NM))
-    workspace = Workspace.of(viewer)
-    workspace.data.use_model(small_model())
-    offer = ResumeBar(workspace)
-    qtbot.addWidget(offer)
-    workspace.preparation.count_supervoxels()
-    qtbot.waitUntil(lambda: workspace.data.counted() is not None and not workspace.preparation.is_busy)
-    return workspace, offer
-
-
-def prepare(qtbot, workspace):
-    workspace.preparation.prepare()
-    qtbot.waitUntil(lambda: workspace.run.engine is not None and not workspace.preparation.is_busy)
-    return workspace.run.engine
 
 
 def decide(qtbot, workspace):
@@ -291,4 +258,31 @@ def test_decisions_of_earlier_versions_are_taken_over(qtbot):
 
     workspace, offer = open_window(qtbot)
     qtbot.waitUntil(lambda: [run.path for run in offer.runs] == [path])
+    workspace.dispose()
+
+
+def test_cancel_while_going_on_leaves_the_offer(qtbot, monkeypatch):
+    be_patient(qtbot)
+    workspace, _ = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    engine.merge(FIRST + 1, FIRST + 2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: bool(offer.runs))
+    sentence = offer.sentence.text()
+    offer.go.click()
+    workspace.preparation.cancel()
+    qtbot.waitUntil(lambda: not workspace.preparation.is_busy)
+    assert not offer.isHidden()
+    assert offer.go.isEnabled()
+    assert offer.sentence.text() == sentence
+    # The second time nothing comes in between, and neither affinities nor contacts are computed again.
+    for place in ("models.apply.affinities_of", "pipeline.recipe.read_atoms"):
+        monkeypatch.setattr(f"napari_celis.{place}", None)
+    offer.go.click()
+    qtbot.waitUntil(lambda: workspace.run.engine is not None)
+    assert len(workspace.run.engine.snapshot.steps) == 1
+    assert offer.isHidden()
     workspace.dispose()

@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from gui.patience import be_patient
 from napari_celis.gui.plugin.session_bar import SessionBar
+from napari_celis.gui.qt.progress import ProgressLine
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.session.file import Session
 from pipeline.session_run import begin, work, write_data
@@ -33,7 +34,7 @@ def made(tmp_path_factory):
 def bar(qtbot):
     be_patient(qtbot)
     workspace = Workspace.of(ViewerModel())
-    bar = SessionBar(workspace)
+    bar = SessionBar(workspace, ProgressLine())
     qtbot.addWidget(bar)
     bar.workspace = workspace
     yield bar
@@ -150,3 +151,15 @@ def test_a_copy_of_a_session_that_another_window_has(qtbot, bar, made, tmp_path)
         engine = wait_for_run(qtbot, bar, copy)
         assert bar.name.text() == "Session: copy"
         assert engine.snapshot.steps == made[1].history
+
+
+def test_a_long_name_loses_its_middle_not_its_end(qtbot, bar):
+    bar.show()
+    bar.resize(220, 34)
+    bar.name.setText("Session: fibsem-medulla-train-of-a-very-long-name-20261118-101500-12345-678")
+    shown = bar.name.shown_text
+    assert "…" in shown
+    assert shown.startswith("Session: fib")
+    assert shown.endswith("678")
+    bar.resize(1200, 34)
+    qtbot.waitUntil(lambda: bar.name.shown_text == bar.name.text())

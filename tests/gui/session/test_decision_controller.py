@@ -15,6 +15,7 @@ from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.timeline import Timeline
+from napari_celis.gui.tabs.decisions.decision_inspector import DecisionInspector
 
 
 @pytest.fixture
@@ -128,3 +129,88 @@ def test_nothing_follows_a_decision_that_failed_but_other_failures_do_not_matter
     engine.step()
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 3)
     assert decisions.pair.action == action
+
+
+def test_a_merge_against_a_keep_apart_names_it_and_either_can_be_taken_back(qtbot, workspace):
+    decisions, engine = workspace.decisions, workspace.run.engine
+    decisions.inspect(0)
+    u_id, v_id = engine.tables.ids_of(0)
+    decisions.keep_apart()
+    qtbot.waitUntil(lambda: n_steps(workspace) == 1)
+    inspector = DecisionInspector(workspace)
+    qtbot.addWidget(inspector)
+    inspector.show()
+    assert f"by your decision 1, about supervoxels {u_id} and {v_id}" in inspector.verdict.text()
+    with qtbot.waitSignal(engine.failed):
+        decisions.merge()
+    assert f"the constraint between {u_id} and {v_id} (step 1)" in workspace.messages.current.text
+    assert n_steps(workspace) == 1
+
+    assert inspector.buttons["allow"].isVisible()
+    assert not inspector.buttons["keep_apart"].isVisible()
+    inspector.buttons["allow"].click()
+    qtbot.waitUntil(lambda: n_steps(workspace) == 2)
+    assert workspace.run.snapshot.constraints == ()
+    qtbot.waitUntil(inspector.buttons["keep_apart"].isVisible)
+    decisions.merge()
+    qtbot.waitUntil(lambda: n_steps(workspace) == 3)
+    # And the other way round: what is one segment cannot be kept apart, but cut.
+    with qtbot.waitSignal(engine.failed) as failed:
+        engine.keep_apart(u_id, v_id)
+    assert failed.args[0].sentence.endswith("Cut the merge between them first.")
+    engine.cut(u_id, v_id)
+    qtbot.waitUntil(lambda: n_steps(workspace) == 5)
+
+
+def test_answers_about_what_is_not_there_any_more_are_one_sentence_and_change_nothing(qtbot, workspace):
+    engine = workspace.run.engine
+    u_id, v_id = engine.tables.ids_of(0)
+    for send in (engine.cut, engine.confirm, engine.allow, engine.allow_segments):
+        with qtbot.waitSignal(engine.failed) as failed:
+            send(u_id, v_id)
+        assert str(u_id) in failed.args[0].sentence
+        assert workspace.messages.current.text == failed.args[0].sentence
+    for send in (engine.merge, engine.keep_apart, engine.cut, engine.not_here):
+        with qtbot.waitSignal(engine.failed) as failed:
+            send(5, v_id)
+        assert "no supervoxel 5" in failed.args[0].sentence
+    assert n_steps(workspace) == 0
+
+
+def test_one_undo_takes_back_a_cut_with_all_that_belongs_to_it(qtbot, workspace):
+    decisions, engine = workspace.decisions, workspace.run.engine
+    decisions.inspect(0)
+    decisions.merge()
+    qtbot.waitUntil(lambda: n_steps(workspace) == 1)
+    before = engine.snapshot.segment_ids.copy()
+    decisions.inspect(0)
+    decisions.plan_cut()
+    qtbot.waitUntil(lambda: decisions.plan is not None)
+    decisions.confirm()
+    qtbot.waitUntil(lambda: n_steps(workspace) == 3)
+    assert len(engine.snapshot.constraints) == 1
+    engine.run(1000.0)
+    qtbot.waitUntil(lambda: n_steps(workspace) > 3 and not engine.snapshot.is_running)
+    ends = engine.tables.actions.u[0], engine.tables.actions.v[0]
+    assert workspace.run.segment_of(ends[0]) != workspace.run.segment_of(ends[1])
+    engine.go_back(3)
+    qtbot.waitUntil(lambda: n_steps(workspace) == 3)
+    decisions.undo()
+    qtbot.waitUntil(lambda: n_steps(workspace) == 1)
+    assert (engine.snapshot.segment_ids == before).all()
+    assert engine.snapshot.constraints == ()
+
+
+def test_a_refusal_goes_with_the_next_question(qtbot, workspace):
+    decisions, engine = workspace.decisions, workspace.run.engine
+    decisions.inspect(0)
+    engine.keep_apart(*engine.tables.ids_of(0))
+    with qtbot.waitSignal(engine.failed):
+        decisions.merge()
+    assert "kept apart by the constraint" in workspace.messages.current.text
+    decisions.inspect(5)
+    assert workspace.messages.current == Message()
+    decisions.undo()
+    qtbot.waitUntil(lambda: "Taken back: your “no”" in workspace.messages.current.text)
+    decisions.inspect(7)
+    assert workspace.messages.current == Message()

@@ -1,17 +1,18 @@
-"""The dock panel "CELIS": tabs over one workspace, with problems on top and help below."""
+"""The dock panel "CELIS": tabs over one workspace, with the session on top, and problems and help below."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QSize
+from qtpy.QtCore import QSize, Qt
 from qtpy.QtWidgets import QDockWidget, QTabWidget, QVBoxLayout, QWidget
 
 from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.plugin.message_place import MessagePlace
 from napari_celis.gui.plugin.resume_bar import ResumeBar
 from napari_celis.gui.plugin.session_bar import SessionBar
 from napari_celis.gui.qt.progress import ProgressLine
-from napari_celis.gui.qt.widgets import StatusLine, scrolled, wrapped
+from napari_celis.gui.qt.widgets import scrolled
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.preferences import apply_threads
 from napari_celis.gui.session.workspace import Workspace
@@ -32,8 +33,10 @@ TABS = {
     "Blocks": BlockwiseTab,
     "Export": ExportTab,
 }
-WIDTH, HEIGHT = 400, 640
+WIDTH, HEIGHT = 370, 640
 """Size that the panel asks for, in pixels."""
+NARROWEST = 350
+"""Least width in which nothing is cut off."""
 
 
 class CelisPanel(QWidget):
@@ -62,24 +65,27 @@ class CelisPanel(QWidget):
         self.workspace = workspace
         self.canvas = Canvas.of(workspace)
         workspace.keep_panel(self)
-        self.status = StatusLine()
+        self.messages = MessagePlace()
+        self.status, self.help = self.messages.status, self.messages.help
         self.progress = ProgressLine()
         self.resume = ResumeBar(workspace)
-        self.session = SessionBar(workspace)
+        self.session = SessionBar(workspace, self.progress)
         self.tabs = QTabWidget()
-        # All titles fit side by side.
-        self.tabs.tabBar().setStyleSheet("QTabBar::tab { padding: 3px 4px; }")
-        self.help = wrapped()
+        # All titles fit side by side; in a narrower panel they become shorter instead of going out of sight.
+        self.tabs.tabBar().setStyleSheet("QTabBar::tab { padding: 3px 1px; }")
+        self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
+        self.tabs.setUsesScrollButtons(False)
         self._widgets: dict[str, QWidget] = {}
         for title, make in TABS.items():
             self._widgets[title] = make(self.workspace)
-            self.tabs.addTab(scrolled(self._widgets[title]), title)
+            self.tabs.setTabToolTip(self.tabs.addTab(scrolled(self._widgets[title]), title), title)
+        self.setMinimumWidth(NARROWEST)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
-        for widget in (self.session, self.status, self.progress, self.resume):
+        for widget in (self.session, self.resume):
             layout.addWidget(widget)
         layout.addWidget(self.tabs, 1)
-        layout.addWidget(self.help)
+        layout.addWidget(self.messages)
         self._connect()
 
     def tab(self, title: str) -> QWidget:
@@ -110,4 +116,4 @@ class CelisPanel(QWidget):
         self.help.setText(mouse_mode.help_text)
 
     def _show_message(self, message: Message) -> None:
-        self.status.show_problem(message.text, message.severity)
+        self.messages.show_problem(message.text, message.severity)

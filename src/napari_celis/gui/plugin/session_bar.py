@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QToolButton, QWidget
 
+from napari_celis.gui.qt.elided_label import ElidedLabel
+from napari_celis.gui.qt.progress import ProgressLine
+from napari_celis.gui.session.rewind import copies_of
 from napari_celis.gui.session.session_files import MissingData, SessionFiles
 from napari_celis.gui.session.session_store import new_sessions_folder
 from napari_celis.gui.session.workspace import Workspace
@@ -16,24 +19,28 @@ NO_SESSION = "Session: none yet"
 
 
 class SessionBar(QWidget):
-    """One line: the name of the session, and a menu.
+    """One line: the name of the session, or what is being done in the background; and a menu.
 
     Parameters
     ----------
     workspace : Workspace
         Shared by all tabs of a viewer.
+    progress : ProgressLine
+        Takes the place of the name while there is something to wait for.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, progress: ProgressLine, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.progress = progress
         self.files = SessionFiles(workspace)
-        self.name = QLabel(NO_SESSION)
-        self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.name = ElidedLabel(NO_SESSION)
         self.menu = QMenu(self)
         self.new = self.menu.addAction("New…", self._on_new)
         self.open = self.menu.addAction("Open…", self._on_open)
         self.save_as = self.menu.addAction("Save as…", self._on_save_as)
         self.recent = self.menu.addMenu("Recent")
+        self.bring_back = self.menu.addMenu("Bring back")
+        self.bring_back.setToolTip("Copies of this session from before decisions by hand were taken back.")
         self.button = QToolButton()
         self.button.setText("Session")
         self.button.setToolTip(
@@ -44,10 +51,15 @@ class SessionBar(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.name, 1)
+        layout.addWidget(progress, 1)
         layout.addWidget(self.button)
+        # As high as what may come, so that the tabs below never move.
+        self.setFixedHeight(progress.sizeHint().height() + 2)
+        progress.shown.connect(lambda is_shown: self.name.setVisible(not is_shown))
         self.menu.aboutToShow.connect(self.refresh)
         self.files.changed.connect(self.refresh)
         self.files.missing.connect(self._on_missing)
+        workspace.rewind.kept.connect(lambda path: self.refresh())
         self.refresh()
 
     def refresh(self) -> None:
@@ -65,6 +77,12 @@ class SessionBar(QWidget):
             action.setToolTip(str(place))
             action.triggered.connect(lambda checked=False, place=place: self.files.open(place))
         self.recent.setEnabled(not self.recent.isEmpty())
+        self.bring_back.clear()
+        for place, title in ({} if path is None else copies_of(path)).items():
+            action = self.bring_back.addAction(title)
+            action.setToolTip(str(place))
+            action.triggered.connect(lambda checked=False, place=place: self.files.go_on_with(place))
+        self.bring_back.setEnabled(not self.bring_back.isEmpty())
 
     def _on_new(self) -> None:
         name, _ = QFileDialog.getSaveFileName(self, "New session", "", FILTER)

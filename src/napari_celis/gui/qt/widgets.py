@@ -82,6 +82,16 @@ def name_button(named: QPushButton, text: str, tip: str, key: str = "") -> None:
     named.setToolTip(f"{tip}  Key: {key}" if key else tip)
 
 
+def make_primary(made: QPushButton) -> QPushButton:
+    """Let a button look like the one that comes next."""
+    colour = OKABE_ITO["blue"]
+    made.setStyleSheet(
+        f"QPushButton:enabled {{ background-color: {colour}; color: white; font-weight: bold; }}"
+        f"QPushButton:enabled:hover {{ background-color: {OKABE_ITO['sky']}; color: black; }}"
+    )
+    return made
+
+
 def row(*widgets: QWidget, stretch: Iterable[int] = ()) -> QHBoxLayout:
     """Put widgets side by side.
 
@@ -99,6 +109,12 @@ def row(*widgets: QWidget, stretch: Iterable[int] = ()) -> QHBoxLayout:
     for index, widget in enumerate(widgets):
         layout.addWidget(widget, factors[index] if index < len(factors) else 0)
     return layout
+
+
+def share_width(*widgets: QWidget) -> None:
+    """Let widgets side by side be narrower than their texts ask for, all in the same way."""
+    for widget in widgets:
+        widget.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
 
 def scrolled(widget: QWidget) -> QScrollArea:

@@ -8,7 +8,7 @@ from napari_celis.gui.session.workspace import Workspace
 
 
 def agglomerate_command(workspace: Workspace, output: str = "segmentation.zarr") -> str:
-    """Write the command that does the same run without a window.
+    """Write the command that does the same run without a window, with what was decided by hand.
 
     Parameters
     ----------
@@ -18,6 +18,12 @@ def agglomerate_command(workspace: Workspace, output: str = "segmentation.zarr")
         The file to write.
     """
     data, engine = workspace.data, workspace.run.engine
+    by_hand = [] if engine is None else [step for step in engine.snapshot.steps if step.kind != "greedy"]
+    path = workspace.run.session_path
+    if engine is not None and by_hand and path is not None and not workspace.is_stale:
+        # Only the session knows them; it can be used when the window is closed.
+        going_on = ["--session", str(path), "--threshold", f"{engine.threshold:.4g}"]
+        return celis_command(["agglomerate", *going_on, "-o", output])
     parts = ["agglomerate"]
     if data.image_layer is not None or not data.has_affinities:
         parts += ["--image", source_of(data.image_layer, "IMAGE")]

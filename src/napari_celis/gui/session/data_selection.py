@@ -23,6 +23,7 @@ from napari_celis.gui.layers.volume_layers import (
     source_of,
 )
 from napari_celis.gui.session.computed_data import ComputedData
+from napari_celis.gui.session.layer_fit import misfit
 from napari_celis.gui.session.messages import MessageLine
 from napari_celis.gui.session.run_start import RunStart
 from napari_celis.io.affinities import AffinityVolume
@@ -359,8 +360,10 @@ class DataSelection(QObject):
     def _volume(self, role: VolumeRole) -> Volume | None:
         """Read one chosen layer as a volume; only its description, no voxels."""
         layer = self._layers[role]
-        if layer is None:
-            return None
+        return None if layer is None else self._as_volume(layer, role)
+
+    def _as_volume(self, layer: Layer, role: VolumeRole) -> Volume:
+        """Read a layer as the volume of a role."""
         data, settings, kind = layer.as_layer_data_tuple()
         volume = layer_to_volume(data, settings, role)
         wanted = "image" if role == "image" else "labels"
@@ -392,9 +395,19 @@ class DataSelection(QObject):
         elif isinstance(layer, Labels):
             name = layer.name.lower()
             role = next((r for r, words in HINTS.items() if any(word in name for word in words)), None)
-            if role is not None and self._layers[role] is None:
+            if role is not None and self._layers[role] is None and self._fits(role, layer):
                 self.choose(role, layer)
         self.changed.emit()
+
+    def _fits(self, role: VolumeRole, layer: Layer) -> bool:
+        """Tell whether a new layer lies over what is chosen; say why where it does not."""
+        try:
+            problem = misfit(self.choice(), role, self._as_volume(layer, role))
+        except CelisError:
+            return True
+        if problem:
+            self._messages.say(f"“{layer.name}” was opened, but not chosen as {role}. {problem}", "warning")
+        return not problem
 
     def close(self) -> None:
         """Stop following the layers."""

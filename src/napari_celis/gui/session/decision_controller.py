@@ -10,7 +10,13 @@ import numpy as np
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.cuts import CutPlan, plan_cut_between, plan_cut_of_merge, plan_taking_out
+from napari_celis.core.cuts import (
+    CutPlan,
+    keeping_apart,
+    plan_cut_between,
+    plan_cut_of_merge,
+    plan_taking_out,
+)
 from napari_celis.core.decisions import Candidates
 from napari_celis.core.journal import MARK_KINDS, Step, StepKind
 from napari_celis.gui.session.decision_queue import DecisionQueue
@@ -19,7 +25,7 @@ from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.events import CommandFailed
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.inspected_pair import REFRESH_MS, InspectedPair
-from napari_celis.gui.session.messages import MessageLine
+from napari_celis.gui.session.messages import MessageLine, Severity
 from napari_celis.gui.session.preview import Preview
 from napari_celis.gui.session.question_walk import KnownOrder, QuestionWalk, Reply, SentAnswer
 from napari_celis.gui.session.run import Run
@@ -34,6 +40,8 @@ STEP_NAMES: dict[StepKind, str] = {
     "greedy": "the merge by the run of",
     "manual": "your merge of",
     "keep-apart": "your “no” to",
+    "allow": "that you allowed again",
+    "split": "your split of",
     "cut": "your cut between",
     "confirm": "your “still right” for",
     "not-here": "your “not here” for",
@@ -205,6 +213,10 @@ class DecisionController(QObject):
         """Forbid that the two selected segments become one."""
         self._decide("keep apart", Engine.keep_apart, None)
 
+    def allow(self) -> None:
+        """Take out what keeps the two selected segments apart."""
+        self._decide("allow", Engine.allow_segments, None)
+
     def _decide(self, verb: str, send: Send, then: Callable[[], None] | None) -> None:
         """Send a command about the selected pair, and remember what follows when it is done."""
         ids, engine = self._ids(verb), self._run.engine
@@ -310,7 +322,7 @@ class DecisionController(QObject):
             return
         what = f"Taken back: {STEP_NAMES[step.kind]} {step.u_id} and {step.v_id}."
         if step.kind == "greedy" or step.action_index < 0:
-            self._messages.say(what, "")
+            self._say(what)
         else:
             self._return_to(step.action_index, f"{what} This is its question again.")
 
@@ -319,7 +331,7 @@ class DecisionController(QObject):
         if self.walk is not None:
             self.walk.return_to(action)
         self._show(action)
-        self._messages.say(sentence, "")
+        self._say(sentence)
 
     # Cuts.
 
@@ -350,7 +362,7 @@ class DecisionController(QObject):
 
     def _plan(self, question: Callable[[Agglomerator], CutPlan]) -> None:
         if self._run.engine is not None:
-            self._run.engine.ask(question, self._on_plan, key="cut")
+            self._run.engine.ask(lambda a: keeping_apart(question(a)), self._on_plan, key="cut")
 
     def _on_plan(self, plan: CutPlan) -> None:
         self.plan = plan
@@ -359,11 +371,15 @@ class DecisionController(QObject):
     # What follows.
 
     def _hint(self, text: str) -> None:
+        self._say(text, "warning")
+
+    def _say(self, text: str, severity: Severity = "") -> None:
+        """Say something that is true until another pair is looked at."""
         self._hint_text = text
-        self._messages.say(text, "warning")
+        self._messages.say(text, severity)
 
     def _on_selection(self) -> None:
-        """Drop the planned cut, and the hint what to select."""
+        """Drop the planned cut, and what was said about the pair before."""
         self.plan = None
         if self._hint_text and self._messages.current.text == self._hint_text:
             self._messages.clear()
@@ -384,6 +400,9 @@ class DecisionController(QObject):
 
     def _on_failed(self, failure: CommandFailed) -> None:
         """Nothing follows from a decision that failed; go back to its question."""
+        if failure.command is not None:
+            # The sentence is shown by others; it goes with the next question.
+            self._hint_text = failure.sentence
         action = -1 if self.walk is None else self.walk.fail(failure.command)
         if action >= 0 and action != self.pair.action:
             self._return_to(action, failure.sentence)

@@ -70,13 +70,21 @@ class InspectedPair(QObject):
     @property
     def is_kept_apart(self) -> bool:
         """Whether a decision keeps the two selected segments apart."""
+        return self.apart_by is not None
+
+    @property
+    def apart_by(self) -> tuple[int, int] | None:
+        """Ids of the supervoxels whose decision keeps the two selected segments apart; None if none does."""
         engine, pair = self._run.engine, self._segments()
         if engine is None or len(self._selection.supervoxels) < 2:
-            return False
+            return None
         find = engine.tables.supervoxels.index_of
-        return any(
-            {self._run.segment_of(find(end)) for end in ends} == pair for ends in engine.snapshot.constraints
+        found = (
+            ends
+            for ends in engine.snapshot.constraints
+            if {self._run.segment_of(find(end)) for end in ends} == pair
         )
+        return next(found, None)
 
     @property
     def done_segments(self) -> list[int]:

@@ -35,8 +35,13 @@ class RunResume(QObject):
         self._searched_for: tuple[Any, ...] = (None, None, None)
         self._jobs: list[Job] = []
         self._awaited: Job | None = None
+        self._given_up: list[SavedSession] = []
+        """What was offered before a session was taken up; offered again should that not come to its end."""
         workspace.data.changed.connect(self.search)
         workspace.run.changed.connect(self.search)
+        workspace.preparation.prepared.connect(lambda ready: self._given_up.clear())
+        for ended in (workspace.preparation.jobs.failed, workspace.preparation.jobs.cancelled):
+            ended.connect(lambda *sentence: self._offer_again())
         workspace.closing.connect(self._end)
         self.search()
 
@@ -51,6 +56,7 @@ class RunResume(QObject):
         if wanted == self._searched_for or (counted is None and self._searched_for[0] is None):
             return
         self._searched_for = wanted
+        self._given_up = []
         self.dismiss()
         if counted is None or data.model is None:
             return
@@ -75,7 +81,9 @@ class RunResume(QObject):
 
     def resume(self, saved: SavedSession) -> None:
         """Prepare a run that begins where an earlier session ends; its decisions go to the same file."""
+        offered = list(self.runs)
         self.dismiss()
+        self._given_up = offered
         self._workspace.preview.show(None)
         self._workspace.preparation.prepare(
             session=SessionWish(saved.path, goes_on=not saved.is_old, is_old=saved.is_old)
@@ -87,6 +95,12 @@ class RunResume(QObject):
         for job in self._jobs:
             job.cancel()
         self._offer([])
+
+    def _offer_again(self) -> None:
+        """Bring the offer back: who cancels has not gone on."""
+        if self._given_up:
+            runs, self._given_up = self._given_up, []
+            self._offer(runs)
 
     def _offer(self, runs: list[SavedSession]) -> None:
         self.runs = runs

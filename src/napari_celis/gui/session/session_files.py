@@ -120,6 +120,11 @@ class SessionFiles(QObject):
 
         jobs.when_free(lambda: jobs.start(work, show))
 
+    def go_on_with(self, path: Path) -> None:
+        """Go on with another session about the data that is chosen, such as a copy of this one."""
+        self._workspace.preview.show(None)
+        self._workspace.preparation.prepare(session=SessionWish(path, goes_on=True))
+
     def save_as(self, path: Path) -> None:
         """Go on in a copy of the session under another name; a session of that name is replaced."""
         run, path = self._workspace.run, with_suffix(path).absolute()
@@ -149,7 +154,7 @@ class SessionFiles(QObject):
             self._say(str(error))
             return
         note_recent(path)
-        self._workspace.preparation.prepare(session=SessionWish(path, goes_on=True))
+        self.go_on_with(path)
 
     def _on_saved(self, path: Path, problem: str) -> None:
         if problem:

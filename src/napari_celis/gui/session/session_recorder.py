@@ -160,6 +160,24 @@ class SessionRecorder:
             note_recent(path)
         self.flush()
 
+    def copy_to(self, path: Path) -> None:
+        """Copy the session as it is now; decisions go on to go to this one.
+
+        Parameters
+        ----------
+        path : Path
+            Nothing may have this name; its folder is made.
+        """
+        self.flush()
+        self.begin()
+        assert self._writer is not None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._writer.session.save_as(path)
+        with Session.open(path) as copy:
+            head = moved(copy.head, self._sources, path)
+            if head is not None:
+                copy.change_head(volumes=head.volumes, model_path=head.model_path)
+
     def events(self) -> list[SessionEvent]:
         """Read everything that is in the file."""
         return [] if self._writer is None else list(self._writer.session.events())

@@ -18,6 +18,7 @@ from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.messages import MessageLine
 from napari_celis.gui.session.preparation import AndThen, Preparation, PreparedRun
 from napari_celis.gui.session.preview import Preview
+from napari_celis.gui.session.rewind import Rewind
 from napari_celis.gui.session.run import Run
 from napari_celis.gui.session.segments import Segments
 from napari_celis.gui.session.selection import Selection
@@ -48,6 +49,7 @@ class Workspace(QObject):
         self.preparation = Preparation(self.data, self.messages, self)
         self.run = Run(self)
         self.preview = Preview(self.run, self)
+        self.rewind = Rewind(self.run, self.messages, self)
         self.selection = Selection(self)
         self.decisions = DecisionController(self.run, self.selection, self.preview, self.messages, self)
         self.segments = Segments(self.run, self.selection, self.decisions, self.messages, self)
@@ -61,6 +63,7 @@ class Workspace(QObject):
         self.run.failed.connect(lambda failure: self.messages.say(failure.sentence))
         self.run.not_saved.connect(lambda event: self.messages.say(event.sentence, "warning"))
         self.run.carried_out.connect(self._on_carried_out)
+        self.run.threshold_changed.connect(self._on_carried_out)
         give_back_freed_memory()
         self._watch_window()
         for layer in viewer.layers:

@@ -17,7 +17,7 @@ from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.layers.volume_layers import KINDS, volume_to_layer
 from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.workspace import Workspace
-from napari_celis.gui.tabs.agglomerate.agglomerate_form import NOTHING
+from napari_celis.gui.tabs.agglomerate.agglomerate_form import ERRORS, NOTHING, number
 from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
 
 
@@ -79,6 +79,12 @@ def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
     assert tab.form.figures.value("VI merge") == "1.000 bits"
     assert len(tab.form.energy.energies) == n_steps(tab) + 1
     assert tab.form.scores.n_shown == 0
+    # Everything in one segment is no success, and that stays said until it is taken back.
+    qtbot.waitUntil(lambda: "All 48 supervoxels became one segment" in tab.form.remark.text())
+    tab.workspace.messages.clear()
+    assert tab.form.remark.isVisible()
+    tab.form.undo.click()
+    qtbot.waitUntil(lambda: not tab.form.remark.isVisible())
 
 
 def test_keys_prepare_once_however_often_they_are_pressed(qtbot, tab):
@@ -331,3 +337,79 @@ def test_theme_changes_the_plots(ready):
     dark_on_light = ready.form.energy.getAxis("left").textPen().color().lightness()
     ready.workspace.viewer.theme = "dark"
     assert dark_on_light < 100 < ready.form.energy.getAxis("left").textPen().color().lightness()
+
+
+def test_figures_and_marks_follow_the_preview(qtbot, ready):
+    engine, form = ready.workspace.run.engine, ready.form
+    start = {name: form.figures.value(name) for name in ("Segments", "Energy", "VI split", "VI merge")}
+    engine.step(6)
+    wait_for_steps(qtbot, ready, 6)
+    engine.step(4)
+    wait_for_steps(qtbot, ready, 10)
+    steps = engine.snapshot.steps
+    now = {name: form.figures.value(name) for name in start}
+    form.timeline.slider.setValue(6)
+    qtbot.waitUntil(lambda: form.figures.value("Segments") == f"{steps[5].n_segments:,}")
+    assert form.figures.value("Merges") == "6"
+    assert form.figures.value("Last score") == number(steps[5].score)
+    assert form.figures.value("Next score") == number(steps[6].score)
+    form.timeline.slider.setValue(0)
+    qtbot.waitUntil(lambda: {name: form.figures.value(name) for name in start} == start)
+    form.timeline.latest.click()
+    assert {name: form.figures.value(name) for name in start} == now
+
+
+def test_errors_over_the_run_are_a_curve_where_there_is_a_truth(qtbot, ready):
+    engine, form = ready.workspace.run.engine, ready.form
+    assert form.plot_choice.isVisible()
+    assert not form.errors.isVisible()
+    engine.run()
+    qtbot.waitUntil(lambda: "Done" in form.state.text())
+    form.plot_choice.setCurrentText(ERRORS)
+    qtbot.waitUntil(lambda: form.errors.curve is not None)
+    assert form.errors.isVisible()
+    assert not form.energy.isVisible()
+    curve, snapshot = form.errors.curve, engine.snapshot
+    assert curve.n_steps[-1] == len(snapshot.steps)
+    assert (curve.split[-1], curve.merge[-1]) == pytest.approx((snapshot.vi_split, snapshot.vi_merge))
+    engine.undo(3)
+    qtbot.waitUntil(lambda: form.errors.curve.n_steps[-1] == len(snapshot.steps) - 3)
+
+
+def test_sentences_do_not_outlive_what_they_tell(qtbot, ready):
+    engine, form = ready.workspace.run.engine, ready.form
+    engine.set_threshold(-1e6)
+    form.run.click()
+    qtbot.waitUntil(lambda: "No merge was made" in form.remark.text())
+    assert form.state.text().startswith("Done")
+    form.threshold.setValue(1000.0)
+    assert form.remark.text() == ""
+    assert form.state.text() == "Ready."
+    assert ready.workspace.messages.current.text == ""
+    form.run.click()
+    qtbot.waitUntil(lambda: "nothing is left" in form.state.text())
+    form.undo.click()
+    qtbot.waitUntil(lambda: form.state.text() == f"Ready: {n_steps(ready)} decisions stand.")
+    form.reset.click()
+    qtbot.waitUntil(lambda: form.state.text() == "Ready.")
+
+
+def test_the_last_score_is_none_after_a_cut(qtbot, ready):
+    engine, form = ready.workspace.run.engine, ready.form
+    engine.step(1)
+    wait_for_steps(qtbot, ready, 1)
+    step = engine.snapshot.steps[0]
+    qtbot.waitUntil(lambda: form.figures.value("Last score") == number(step.score))
+    engine.ask(lambda a: a.cut(step.u_id, step.v_id), lambda cut: None)
+    engine.pause()
+    qtbot.waitUntil(lambda: form.figures.value("Last score") == NOTHING)
+
+
+def test_the_command_knows_of_decisions_by_hand(qtbot, ready):
+    workspace, engine = ready.workspace, ready.workspace.run.engine
+    assert "--session" not in agglomerate_command(workspace)
+    engine.merge(*engine.tables.ids_of(0))
+    wait_for_steps(qtbot, ready, 1)
+    command = agglomerate_command(workspace, "out.zarr")
+    assert f"--session {workspace.run.session_path}" in command
+    assert command.endswith("-o out.zarr")

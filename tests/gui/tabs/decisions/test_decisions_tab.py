@@ -257,7 +257,7 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     qtbot.waitUntil(lambda: decisions.plan is not None)
     with qtbot.waitSignal(engine.advanced):
         tab.inspector.buttons["confirm"].click()
-    assert engine.snapshot.steps[-1].kind == "cut"
+    assert [step.kind for step in engine.snapshot.steps[-2:]] == ["cut", "keep-apart"]
 
     # Filters.
     tab.state.setCurrentIndex(0)

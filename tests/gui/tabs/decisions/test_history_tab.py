@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from napari.layers import Labels
 from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QMessageBox
 
 from gui.conftest import block_labels, small_agglomerator
 from gui.patience import be_patient
@@ -63,7 +64,7 @@ def history(make_napari_viewer, qtbot):
     workspace.dispose()
 
 
-def test_look_back_cut_and_go_back(history, qtbot):
+def test_look_back_cut_and_go_back(history, qtbot, monkeypatch):
     workspace, engine = history.workspace, history.workspace.run.engine
     with qtbot.waitSignal(engine.advanced, check_params_cb=lambda snapshot: not snapshot.is_running):
         engine.step(4)
@@ -100,17 +101,44 @@ def test_look_back_cut_and_go_back(history, qtbot):
     qtbot.waitUntil(lambda: decisions.plan is not None)
     assert decisions.plan.cuts == ((FIRST_ID + 44, FIRST_ID + 48),)
     decisions.confirm()
-    qtbot.waitUntil(lambda: len(history.table.steps) == 7)
-    assert engine.snapshot.steps[-1].kind == "cut"
+    # The sides of a cut stay apart, so that a run does not make the same merge again.
+    qtbot.waitUntil(lambda: len(history.table.steps) == 8)
+    assert [step.kind for step in engine.snapshot.steps[-2:]] == ["cut", "keep-apart"]
 
     history.who.setCurrentIndex(1)
-    assert len(history.table.steps) == 3
+    assert len(history.table.steps) == 4
     history.who.setCurrentIndex(0)
-    history.view.selectRow(4)
+    history.view.selectRow(5)
+    monkeypatch.setattr(QMessageBox, "question", lambda *args: QMessageBox.StandardButton.Yes)
     history.go_back.click()
     qtbot.waitUntil(lambda: len(history.table.steps) == 3)
-    assert engine.snapshot.n_undone == 4
+    assert engine.snapshot.n_undone == 5
     assert workspace.preview.step is None
     history.view.selectRow(0)
     history.hide()
     assert workspace.preview.step is None
+
+
+def test_an_old_keep_apart_is_taken_out_alone_and_undo_brings_it_back(history, qtbot):
+    engine = history.workspace.run.engine
+    pairs = [(FIRST_ID + 1, FIRST_ID + 2), (FIRST_ID + 44, FIRST_ID + 48)]
+    for pair in pairs:
+        engine.keep_apart(*pair)
+    engine.merge(FIRST_ID + 5, FIRST_ID + 6)
+    qtbot.waitUntil(lambda: len(history.table.steps) == 3)
+    history.view.selectRow(0)
+    assert not history.take_out.isEnabled()
+    history.view.selectRow(2)
+    history.take_out.click()
+    qtbot.waitUntil(lambda: len(history.table.steps) == 4)
+    assert engine.snapshot.constraints == (pairs[1],)
+    assert [step.kind for step in engine.snapshot.steps] == ["keep-apart", "keep-apart", "manual", "allow"]
+    assert texts(history.table)[0][1:4] == ["you", "allow again", "–"]
+    # What is taken out cannot be taken out twice; undo is one press.
+    history.view.selectRow(3)
+    assert not history.take_out.isEnabled()
+    engine.undo()
+    qtbot.waitUntil(lambda: len(engine.snapshot.constraints) == 2)
+    qtbot.waitUntil(lambda: len(history.table.steps) == 3)
+    history.view.selectRow(2)
+    assert history.take_out.isEnabled()

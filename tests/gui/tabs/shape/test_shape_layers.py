@@ -46,7 +46,7 @@ def test_overlays_come_and_go_without_touching_the_choice_of_layer(make_tab, qtb
     view = tab.answer.view
     np.testing.assert_array_equal(ours(tab)[COMPONENTS].data, view.components)
     np.testing.assert_array_equal(ours(tab)[ZONES].data, view.zones)
-    assert f"{view.zones.max()} zones" in tab.form.note.text()
+    assert f"{view.zones.max()} groups" in tab.form.note.text()
     viewer.layers.remove(PAIRS)
     assert not tab.form.overlays["pairs"].isChecked()
     viewer.layers.remove(BOXES)

@@ -69,8 +69,18 @@ class KeepApart(PairDecision):
 
 
 @dataclass(frozen=True, eq=False)
+class AllowPair(PairDecision):
+    """Take out that two supervoxels are kept apart; all other decisions stay."""
+
+
+@dataclass(frozen=True, eq=False)
+class AllowSegments(PairDecision):
+    """Take out everything that keeps the segments of two supervoxels apart."""
+
+
+@dataclass(frozen=True, eq=False)
 class CutMerge(PairDecision):
-    """Take a past merge out; a run holds, because it would take the same merge again."""
+    """Take a past merge out and keep its two sides apart, to be taken back at once; a run holds."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from napari_celis.core.cuts import CutPlan
 from napari_celis.core.errors import ActionError
 from napari_celis.core.lessons import Learner
 from napari_celis.core.parallel import default_threads
+from napari_celis.evaluation.error_curve import PastErrors
 from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.gui.session.engine import commands as do
 from napari_celis.gui.session.engine.engine_thread import EngineThread
@@ -83,6 +84,10 @@ class Engine(QObject):
     ) -> None:
         super().__init__(parent)
         self._agglomerator = agglomerator
+        self.past_errors = None if overlaps is None else PastErrors(overlaps)
+        """Tells the errors of earlier states, in the engine's thread; None without a truth."""
+        self.overlaps = overlaps
+        """Voxels shared with the truth; None without one."""
         self.learner = learner
         """Learns from answers; None where the energy alone orders merges."""
         agglomerator.use_threads(max(1, default_threads() - 1))
@@ -163,8 +168,32 @@ class Engine(QObject):
         """
         return self._send(do.KeepApart(u_id, v_id, note))
 
+    def allow(self, u_id: int, v_id: int, note: str = "") -> do.AllowPair:
+        """Take out that two supervoxels are kept apart; all other decisions stay.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the two supervoxels.
+        note : str
+            Kept with the decision.
+        """
+        return self._send(do.AllowPair(u_id, v_id, note))
+
+    def allow_segments(self, u_id: int, v_id: int, note: str = "") -> do.AllowSegments:
+        """Take out everything that keeps the segments of two supervoxels apart.
+
+        Parameters
+        ----------
+        u_id, v_id : int
+            Ids of the two supervoxels.
+        note : str
+            Kept with the decision.
+        """
+        return self._send(do.AllowSegments(u_id, v_id, note))
+
     def cut(self, u_id: int, v_id: int, note: str = "") -> do.CutMerge:
-        """Take a past merge out; a run holds.
+        """Take a past merge out and keep its two sides apart; a run holds.
 
         Parameters
         ----------
@@ -238,10 +267,6 @@ class Engine(QObject):
     def go_back(self, n_steps: int) -> do.GoBack:
         """Take decisions back until `n_steps` stand."""
         return self._send(do.GoBack(n_steps))
-
-    def reset(self) -> do.GoBack:
-        """Take everything back."""
-        return self.go_back(0)
 
     def record_to(self, recorder: DecisionRecorder) -> do.RecordTo:
         """Write every decision to disk, before the window shows it."""

@@ -8,8 +8,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from napari_celis.core.action_lookup import find_action
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.cuts import carry_out
+from napari_celis.core.cuts import allow_between, carry_out, keeping_apart, plan_cut_of_merge
 from napari_celis.core.lessons import Learner
 from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.evaluation.running_errors import RunningErrors
@@ -197,9 +198,16 @@ class EngineThread:
                 agglomerator.merge(command.u_id, command.v_id)
             case do.KeepApart():
                 agglomerator.keep_apart(command.u_id, command.v_id)
+            case do.AllowPair():
+                agglomerator.allow(command.u_id, command.v_id)
+            case do.AllowSegments():
+                allow_between(agglomerator, command.u_id, command.v_id)
             case do.CutMerge():
                 stepper.halt()
-                agglomerator.cut(command.u_id, command.v_id)
+                action = find_action(
+                    agglomerator.supervoxels, agglomerator.actions, command.u_id, command.v_id
+                )
+                carry_out(agglomerator, keeping_apart(plan_cut_of_merge(agglomerator, action)))
             case do.CarryOutCut():
                 stepper.halt()
                 carry_out(agglomerator, command.plan)

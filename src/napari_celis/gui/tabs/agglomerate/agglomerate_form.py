@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QCheckBox,
+    QComboBox,
     QDoubleSpinBox,
     QGridLayout,
     QPushButton,
@@ -13,27 +16,40 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_celis.core.journal import Step
 from napari_celis.gui.canvas.keys import REDO_TIP, RUN_KEYS, STEP_KEY
-from napari_celis.gui.qt.widgets import CommandLine, Figures, heading, row, wrapped
+from napari_celis.gui.qt.widgets import (
+    CommandLine,
+    Figures,
+    StatusLine,
+    heading,
+    make_primary,
+    row,
+    share_width,
+    wrapped,
+)
 from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
-from napari_celis.gui.tabs.agglomerate.plots import EnergyPlot, ScorePlot
+from napari_celis.gui.tabs.agglomerate.plots import EnergyPlot, ErrorPlot, ScorePlot
 from napari_celis.gui.tabs.agglomerate.timeline import Timeline
 
 FIGURES = {
-    "Merges": "Merges made so far, by greedy and by you.",
+    "Merges": "Merges made so far, by the run and by you.",
     "Segments": "Segments there are now.",
-    "Last score": "Score of the last decision, when it was made.",
-    "Next score": "The lowest score left: what greedy would merge next.",
+    "Last score": "Score of the last decision, when it was made; a cut has none.",
+    "Next score": "The lowest score left: what a run would merge next.",
     "Energy": "Energy of the whole segmentation; lower is more plausible.",
     "Merges / s": "Speed of the run.",
     "VI split": "Split error in bits: what belongs together but is apart. It needs a truth.",
     "VI merge": "Merge error in bits: what was joined but is apart in the truth. It needs a truth.",
 }
 """The figures of a run, and what they mean."""
+ERRORS = "Errors against the truth (VI)"
 NOTHING = "–"
 MERGES = ("greedy", "manual")
+SCORED = (*MERGES, "keep-apart", "not-here")
+"""Decisions that were about a score; that of a cut is a change of the energy."""
 
 
 class AgglomerateForm(QWidget):
@@ -61,12 +77,20 @@ class AgglomerateForm(QWidget):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._first_energy = 0.0
         self._make_buttons()
         self._make_settings()
         self.state = wrapped()
+        self.remark = StatusLine()
+        """What is suspicious about the outcome of a run; stays until the outcome is another one."""
         self.live = QWidget()
         self.figures = Figures(FIGURES, columns=2)
         self.energy = EnergyPlot(workspace.viewer)
+        self.errors = ErrorPlot(workspace.viewer)
+        self.plot_choice = QComboBox()
+        for name in ("Energy", ERRORS):
+            self.plot_choice.addItem(name)
+        self.plot_choice.setToolTip("What the plot shows over the decisions; errors need a truth.")
         self.scores = ScorePlot(workspace.viewer)
         self.timeline = Timeline(workspace)
         self.command = CommandLine(lambda: agglomerate_command(workspace))
@@ -104,13 +128,15 @@ class AgglomerateForm(QWidget):
         threshold : float
             Where it stops.
         """
+        self._first_energy = first_energy
         self.energy.start(first_energy)
         self.scores.start(first.scores[first.available], threshold)
         self.show_threshold(threshold)
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Show figures, timeline and plots of a snapshot."""
-        self._show_figures(snapshot)
+        if self.timeline.preview is None:
+            self._show_figures(snapshot)
         self.timeline.show_snapshot(snapshot)
         self.energy.show_steps(snapshot.steps)
         self.scores.show_scores(snapshot.scores[snapshot.available])
@@ -166,11 +192,55 @@ class AgglomerateForm(QWidget):
 
     def close_plots(self) -> None:
         """Let go of the viewer, which is closing."""
-        for plot in (self.energy, self.scores):
+        for plot in (self.energy, self.errors, self.scores):
             plot.close_plot()
 
+    def offer_errors(self, *, has_truth: bool) -> None:
+        """Let the user choose what the plot shows, where there is a choice."""
+        self.plot_choice.setVisible(has_truth)
+        if not has_truth:
+            self.plot_choice.setCurrentIndex(0)
+
+    def _on_plot(self, name: str) -> None:
+        self.energy.setVisible(name != ERRORS)
+        self.errors.setVisible(name == ERRORS)
+
+    def show_past(
+        self, steps: Sequence[Step], first: Step | None, errors: tuple[float, float] | None
+    ) -> None:
+        """Show the figures of an earlier state.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+            The decisions that stood in it.
+        first : Step, optional
+            The decision that came next.
+        errors : tuple of float, optional
+            Split and merge error then; None without a truth.
+        """
+        last = steps[-1] if steps else None
+        n_segments = None if last is None else last.n_segments
+        if last is None and first is not None:
+            n_segments = first.n_segments + first.joins_segments
+        energy = self._first_energy if last is None else last.energy
+        split, merge = (None, None) if errors is None else errors
+        values = {
+            "Merges": f"{sum(step.kind in MERGES for step in steps):,}",
+            "Segments": NOTHING if n_segments is None else f"{n_segments:,}",
+            "Last score": number(last.score if last is not None and last.kind in SCORED else None),
+            "Next score": number(first.score if first is not None and first.kind in SCORED else None),
+            "Energy": f"{energy:,.1f}".replace("-", "−"),
+            "Merges / s": NOTHING,
+            "VI split": _bits(split),
+            "VI merge": _bits(merge),
+        }
+        for name, text in values.items():
+            self.figures.show_value(name, text)
+
     def _show_figures(self, snapshot: Snapshot) -> None:
-        last = snapshot.steps[-1].score if snapshot.steps else None
+        is_scored = bool(snapshot.steps) and snapshot.steps[-1].kind in SCORED
+        last = snapshot.steps[-1].score if is_scored else None
         values = {
             "Merges": f"{sum(step.kind in MERGES for step in snapshot.steps):,}",
             "Segments": f"{snapshot.n_segments:,}",
@@ -187,6 +257,7 @@ class AgglomerateForm(QWidget):
     def _make_buttons(self) -> None:
         self.prepare = _button("Prepare", "Compute affinities and the first scores.")
         self.run = _button("Run", "Merge until no score is below the threshold; again: pause.", RUN_KEYS[0])
+        make_primary(self.run)
         self.to_threshold = _button(
             "Run to threshold", "Go where a run to this threshold ends, forwards or back."
         )
@@ -194,7 +265,10 @@ class AgglomerateForm(QWidget):
         self.many = _button("Step × N", "Take so many merges, whatever their scores.")
         self.undo = _button("Undo", "Take the last decision back; also Ctrl+Z.", "U")
         self.redo = _button("Redo", REDO_TIP, "Y")
-        self.reset = _button("Reset", "Take everything back; one Redo brings it all again.")
+        self.reset = _button(
+            "Reset",
+            "Take everything back, after a question where you decided by hand; one Redo brings it again.",
+        )
         self.show_layer = _button("Show segmentation", "Add the layer of the live segmentation again.")
 
     def _make_settings(self) -> None:
@@ -238,12 +312,15 @@ class AgglomerateForm(QWidget):
         self.scores.threshold_dragged.connect(self.threshold_asked)
         self.speed.valueChanged.connect(lambda: self.speed_asked.emit(self.speed_limit))
         self.timeline.moved.connect(self.energy.mark)
+        self.timeline.moved.connect(self.errors.mark)
+        self.plot_choice.currentTextChanged.connect(self._on_plot)
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
         layout.addWidget(self.prepare)
         layout.addLayout(self._control_grid())
         layout.addWidget(self.state)
+        layout.addWidget(self.remark)
         layout.addWidget(self.show_layer)
         layout.addWidget(self.live, 100)
         layout.addStretch(1)
@@ -251,7 +328,11 @@ class AgglomerateForm(QWidget):
         inner = QVBoxLayout(self.live)
         inner.setContentsMargins(0, 0, 0, 0)
         inner.addWidget(self.figures)
+        inner.addWidget(self.plot_choice)
         inner.addWidget(self.energy, 100)
+        inner.addWidget(self.errors, 100)
+        self.errors.setVisible(False)
+        self.plot_choice.setVisible(False)
         inner.addLayout(row(heading("Threshold"), self.threshold, stretch=(1, 1)))
         inner.addWidget(self.scores, 100)
         inner.addWidget(self.timeline)
@@ -261,21 +342,22 @@ class AgglomerateForm(QWidget):
         grid = QGridLayout()
         grid.setSpacing(4)
         cells = (
-            (self.run, 0, 0, 1, 4),
-            (self.to_threshold, 0, 4, 1, 2),
+            (self.run, 0, 0, 1, 3),
+            (self.to_threshold, 0, 3, 1, 3),
             (self.step, 1, 0, 1, 2),
             (self.many, 1, 2, 1, 2),
             (self.n_steps, 1, 4, 1, 2),
             (self.undo, 2, 0, 1, 2),
             (self.redo, 2, 2, 1, 2),
             (self.reset, 2, 4, 1, 2),
-            (self.follow, 3, 0, 1, 2),
-            (self.speed, 3, 2, 1, 4),
+            (self.follow, 3, 0, 1, 3),
+            (self.speed, 3, 3, 1, 3),
         )
         for column in range(6):
             grid.setColumnStretch(column, 1)
         for widget, *cell in cells:
             grid.addWidget(widget, *cell)
+        share_width(*(widget for widget, *_ in cells))
         return grid
 
 

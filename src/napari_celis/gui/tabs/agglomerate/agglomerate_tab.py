@@ -8,6 +8,8 @@ from typing import Any
 
 from qtpy.QtWidgets import QMessageBox, QVBoxLayout, QWidget
 
+from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.journal import Step
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import RUN_KEYS, STEP_KEY
 from napari_celis.gui.qt.progress import Progress
@@ -17,6 +19,7 @@ from napari_celis.gui.session.engine.events import RunEnd
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.agglomerate.agglomerate_form import AgglomerateForm, number
+from napari_celis.pipeline.result_remark import result_remark
 
 PANEL_SECONDS = 0.3
 """Time between two updates of figures and plots in a run, at least."""
@@ -42,6 +45,9 @@ class AgglomerateTab(QWidget):
         self._canvas = Canvas.of(workspace)
         self._followed_at = 0.0
         self._shown: Snapshot | None = None
+        self._remarked_on: tuple[Step, ...] = ()
+        self._done_at: tuple[tuple[Step, ...], float] | None = None
+        """What stood, and the threshold, when a run ended by itself."""
         self._caught_up_at = 0.0
         self._connect_form()
         self._connect()
@@ -67,10 +73,12 @@ class AgglomerateTab(QWidget):
         workspace.run.advanced.connect(self._show)
         workspace.run.drawn.connect(self._on_drawn)
         workspace.run.finished.connect(self._on_finished)
-        workspace.run.threshold_changed.connect(self.form.show_threshold)
+        workspace.run.threshold_changed.connect(self._on_threshold_changed)
         workspace.data.changed.connect(self._on_data_changed)
         self._canvas.segmentation.changed.connect(self._on_data_changed)
         workspace.preparation.progressed.connect(self._on_progress)
+        workspace.preview.changed.connect(self._on_preview)
+        self.form.plot_choice.currentTextChanged.connect(lambda text: self._ask_errors())
         workspace.closing.connect(self.form.close_plots)
 
     def _bind_keys(self) -> None:
@@ -99,8 +107,7 @@ class AgglomerateTab(QWidget):
         self._with_engine(lambda engine: engine.step(n_steps))
 
     def _on_reset(self) -> None:
-        if self._engine is not None:
-            self._engine.reset()
+        self._workspace.rewind.go_back(0, self)
 
     def _on_to_threshold(self) -> None:
         self._with_engine(lambda engine: engine.run_to_threshold())
@@ -143,7 +150,10 @@ class AgglomerateTab(QWidget):
             engine.set_speed(self.form.speed_limit)
             first = engine.snapshot
             self.form.start(first, engine.tables.first_energy, engine.threshold)
+            self.form.offer_errors(has_truth=engine.past_errors is not None)
             self.form.say("Ready.")
+            self._done_at = None
+            self._remark((), "")
             self._show(first)
         self._on_data_changed()
         self._enable()
@@ -184,8 +194,41 @@ class AgglomerateTab(QWidget):
 
     def _show_all(self, snapshot: Snapshot) -> None:
         self._show_state(snapshot)
+        if snapshot.steps[-1:] != self._remarked_on[-1:]:
+            self._remark((), "")
         self._enable()
         self.form.show_snapshot(snapshot)
+        if not snapshot.is_running:
+            self._ask_errors()
+
+    def _ask_errors(self) -> None:
+        """Ask for the curve of errors, if anybody looks at it."""
+        engine = self._engine
+        if engine is None or engine.past_errors is None or not self.form.errors.isVisible():
+            return
+        engine.ask(engine.past_errors.curve, self.form.errors.show_curve, key="error curve")
+
+    def _on_preview(self) -> None:
+        """Let the figures follow the state that is shown."""
+        engine, n_steps = self._engine, self._workspace.preview.step
+        if engine is None or not self.isVisible():
+            return
+        steps, past = engine.snapshot.steps, engine.past_errors
+        if n_steps is None or n_steps > len(steps):
+            self.form.show_snapshot(engine.snapshot)
+            return
+        first = steps[n_steps] if n_steps < len(steps) else None
+
+        def find(agglomerator: Agglomerator) -> tuple[float, float] | None:
+            if past is None or n_steps > len(agglomerator.history):
+                return None
+            return past.at(agglomerator.segment_ids(n_steps))
+
+        def show(errors: tuple[float, float] | None) -> None:
+            if self._workspace.preview.step == n_steps:
+                self.form.show_past(steps[:n_steps], first, errors)
+
+        engine.ask(find, show, key="figures of the preview")
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Catch up with what happened while the tab was hidden."""
@@ -193,31 +236,66 @@ class AgglomerateTab(QWidget):
         self._catch_up()
 
     def _show_state(self, snapshot: Snapshot) -> None:
-        """Say whether a run goes on."""
+        """Say how the run stands now; why a run ended only as long as nothing has changed since."""
         if snapshot.is_running:
+            self._done_at = None
             self.form.say(AGAIN if isinstance(snapshot.last_command, REPEATING) else "Running.")
-        elif self.form.sentence == AGAIN:
-            self.form.say(f"Ready: {len(snapshot.steps):,} decisions stand again.")
-        elif self.form.sentence == "Running." or isinstance(snapshot.last_command, Pause):
+        elif self._workspace.is_stale or self._done_at == self._standing(snapshot):
+            return
+        elif isinstance(snapshot.last_command, Pause):
             self.form.say("Paused.")
+        else:
+            n_steps = len(snapshot.steps)
+            again = " again" if isinstance(snapshot.last_command, REPEATING) else ""
+            stand = f"{n_steps:,} decision{'s' * (n_steps != 1)} stand{'s' * (n_steps == 1)}{again}"
+            self.form.say(f"Ready: {stand}." if n_steps else "Ready.")
+
+    def _standing(self, snapshot: Snapshot) -> tuple[tuple[Step, ...], float]:
+        """Name what the outcome of a run depends on."""
+        return snapshot.steps[-1:], 0.0 if self._engine is None else self._engine.threshold
+
+    def _on_threshold_changed(self, value: float) -> None:
+        """Show another threshold; what was said about the old one is not true any more."""
+        self.form.show_threshold(value)
+        snapshot = self._workspace.run.snapshot
+        if snapshot is not None:
+            if not self._remarked_on:
+                self._remark((), "")
+            self._show_state(snapshot)
 
     def _on_finished(self, end: RunEnd) -> None:
         """Say why a run ended, and what to do when it did nothing."""
         if self._engine is None:
             return
         snapshot = self._engine.snapshot
+        self._done_at = self._standing(snapshot)
         score = number(snapshot.next_score)
         if end is RunEnd.NOTHING_LEFT:
             self.form.say("Done: nothing is left to merge.")
         else:
             self.form.say(f"Done: the next score, {score}, is not below the threshold.")
-        if not snapshot.steps:
+        steps = snapshot.steps
+        if not steps:
             threshold = number(self._engine.threshold)
-            self._workspace.messages.say(
+            no_merge = (
                 f"No merge was made: the best score is {score}, the threshold {threshold}. "
-                "Drag the line in the histogram to the right, or take single steps.",
-                "warning",
+                "Drag the line in the histogram to the right, or take single steps."
             )
+            self._workspace.messages.say(no_merge, "warning")
+            self._remark(steps, no_merge)
+            return
+        self._engine.ask(
+            lambda a: result_remark(a.supervoxels, a.segment_ids()),
+            lambda remark: self._remark(steps, remark),
+            key="remark",
+        )
+
+    def _remark(self, steps: tuple[Step, ...], remark: str) -> None:
+        """Say what is suspicious about the outcome of a run, as long as that is what stands."""
+        snapshot = self._workspace.run.snapshot
+        is_present = snapshot is not None and snapshot.steps[-1:] == steps[-1:]
+        self._remarked_on = steps
+        self.form.remark.show_problem(remark if is_present else "", "warning")
 
     def _is_free(self) -> bool:
         """Tell whether nothing is being prepared, and no decisions are being made again."""

@@ -11,6 +11,7 @@ import pyqtgraph as pg
 from qtpy.QtCore import Signal
 
 from napari_celis.core.journal import Step
+from napari_celis.evaluation.error_curve import ErrorCurve
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.themed_plot import ThemedPlot
 
@@ -66,6 +67,40 @@ class EnergyPlot(ThemedPlot):
     def energies(self) -> list[float]:
         """The values of the curve, the one before the first decision included."""
         return self._energies
+
+
+class ErrorPlot(ThemedPlot):
+    """Split and merge error over the decisions that stand."""
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__(viewer, "decisions", "VI in bits", HEIGHTS)
+        self.setToolTip(
+            "Split error (blue) and merge error (orange) after every decision, and both together."
+        )
+        self._curves = {name: self.plot() for name in ("split", "merge", "sum")}
+        self._marker = pg.InfiniteLine(angle=90)
+        self._marker.setVisible(False)
+        for name, colour in (("split", "sky"), ("merge", "orange"), ("sum", "ink")):
+            self.keep_dressed(self._curves[name], colour, width=1 if name == "sum" else 2)
+        self.keep_dressed(self._marker, "vermilion", width=1)
+        self.addItem(self._marker, ignoreBounds=True)
+        self.curve: ErrorCurve | None = None
+        """What is shown."""
+
+    def show_curve(self, curve: ErrorCurve) -> None:
+        """Show other errors."""
+        self.curve = curve
+        both = curve.split + curve.merge
+        for name, values in (("split", curve.split), ("merge", curve.merge), ("sum", both)):
+            self._curves[name].setData(curve.n_steps, values)
+        self.setRange(xRange=(0, max(10, int(curve.n_steps[-1]))), padding=0.02)
+        self.setRange(yRange=(0.0, float(both.max()) or 1.0), padding=0.06)
+
+    def mark(self, n_steps: int | None) -> None:
+        """Mark the step that is shown."""
+        self._marker.setVisible(n_steps is not None)
+        if n_steps is not None:
+            self._marker.setPos(n_steps)
 
 
 class ScorePlot(ThemedPlot):

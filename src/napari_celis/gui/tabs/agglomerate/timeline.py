@@ -26,7 +26,7 @@ class Timeline(QWidget):
         self.go_back = button(
             "Go back to here",
             self._on_go_back,
-            "Undo every decision after the one shown; one Redo brings them again.",
+            "Take back every decision after the one shown; one Redo brings them again.",
         )
         self.latest = button("Show latest", self._on_latest, "Leave the preview.")
         layout = QVBoxLayout(self)
@@ -37,6 +37,11 @@ class Timeline(QWidget):
         workspace.run.changed.connect(self._on_run_changed)
         workspace.preview.changed.connect(self._on_preview_changed)
         self._on_run_changed()
+
+    @property
+    def preview(self) -> int | None:
+        """Decisions that stood in the state that is shown; None for the present one."""
+        return self._workspace.preview.step
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Follow the run, unless the user looks at an earlier state."""
@@ -71,9 +76,9 @@ class Timeline(QWidget):
         self._workspace.preview.show(None if is_latest else value)
 
     def _on_go_back(self) -> None:
-        n_steps, engine = self._workspace.preview.step, self._workspace.run.engine
-        if n_steps is not None and engine is not None:
-            engine.go_back(n_steps)
+        n_steps = self._workspace.preview.step
+        if n_steps is not None:
+            self._workspace.rewind.go_back(n_steps, self)
 
     def _on_latest(self) -> None:
         self._workspace.preview.show(None)

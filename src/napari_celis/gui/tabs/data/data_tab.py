@@ -29,6 +29,7 @@ from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.data_selection import ROLES, VolumeRole, may_be_volume
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.data.affinities_choice import AffinitiesChoice
+from napari_celis.gui.tabs.data.resampling import can_resample, resample_to_model
 from napari_celis.io.samples import bundled_models
 from napari_celis.pipeline.checks import check
 from napari_celis.pipeline.choice import Choice
@@ -76,6 +77,11 @@ class DataTab(QWidget):
         self.any_size = QCheckBox("Use the model anyway")
         self.any_size.setToolTip("Go on although the model was trained on voxels of another size.")
         self.any_size.toggled.connect(workspace.data.allow_any_voxel_size)
+        self.resample = button(
+            "Resample to the model's voxels",
+            self._on_resample,
+            "Show and use the volumes at the voxel size that the model was trained on.",
+        )
         self.open = button("Open files…", self._on_open, "Open volumes; dropping them here works too.")
         self.open_folder = button(
             "Open folder…",
@@ -122,7 +128,7 @@ class DataTab(QWidget):
         form.addRow(title)
         form.addRow("Model", self.model)
         form.addRow(self.policy_label, self.policy)
-        for widget in (self.any_size, self.model_figures, self.attribution):
+        for widget in (self.resample, self.any_size, self.model_figures, self.attribution):
             form.addRow(widget)
         layout.addLayout(form)
         layout.addStretch(1)
@@ -209,7 +215,9 @@ class DataTab(QWidget):
         model = self._workspace.data.model
         self.model_figures.setVisible(model is not None)
         self.attribution.setVisible(bool(model and model.attribution))
-        self.any_size.setVisible(self.any_size.isChecked() or self._has_other_voxel_size())
+        is_other = self._has_other_voxel_size()
+        self.any_size.setVisible(self.any_size.isChecked() or is_other)
+        self.resample.setVisible(is_other and can_resample(self._workspace))
         self._fill_policies()
         if model is None:
             return
@@ -248,6 +256,12 @@ class DataTab(QWidget):
         elif chosen != Path() and chosen != self._workspace.data.model_path:
             self._workspace.preparation.load_model(chosen)
         self.refresh()
+
+    def _on_resample(self) -> None:
+        try:
+            resample_to_model(self._workspace)
+        except CelisError as error:
+            self._workspace.messages.say(str(error))
 
     def _on_open(self) -> None:
         paths, _ = QFileDialog.getOpenFileNames(self, "Open volumes")

@@ -7,6 +7,7 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QCheckBox, QGridLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_celis.core.cuts import CutPlan
+from napari_celis.core.journal import newest_about
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.numbers import signed
@@ -29,6 +30,7 @@ TIPS = {
         "together. Base rate: how often any two neighbours are one. Below zero speaks for the merge."
     ),
 }
+ALLOW_TIP = "Take out what keeps these two segments apart; all other decisions stay. Undo brings it back."
 BUTTONS = {
     "yes": ("Yes", "One neuron: merge, or keep the merge that was made; and go on."),
     "no": ("No", "Two neurons: keep apart, or cut the merge that was made; and go on."),
@@ -43,7 +45,7 @@ BUTTONS = {
 }
 """Text and explanation of the buttons whose keys can be chosen."""
 DONE = "segment {} is done: nothing changes it until its state is “in work” again"
-MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
+STAYS_APART = "A run does not join them again; one undo takes all of it back."
 
 
 class DecisionInspector(QWidget):
@@ -77,6 +79,7 @@ class DecisionInspector(QWidget):
             "unsure": button("Unsure", decisions.unsure, ""),
             "merge": button("Merge", decisions.merge, ""),
             "keep_apart": button("Keep apart", decisions.keep_apart, ""),
+            "allow": button("Allow again", decisions.allow, ALLOW_TIP),
             "cut": button("Cut…", decisions.plan_cut, ""),
             "confirm": button("Cut", decisions.confirm, "Carry out the cut that is shown.", "Enter"),
             "cancel": button("Cancel", decisions.clear, "Leave everything as it is.", "Esc"),
@@ -107,6 +110,9 @@ class DecisionInspector(QWidget):
             grid.addWidget(self.buttons[name], 0, 3 * index, 1, 3)
         for index, name in enumerate(("merge", "keep_apart", "cut")):
             grid.addWidget(self.buttons[name], 1, 4 * index, 1, 4)
+        # It takes the place of the button for the decision that it takes out.
+        grid.addWidget(self.buttons["allow"], 1, 4, 1, 4)
+        self.buttons["allow"].setVisible(False)
         for made in self.buttons.values():
             # Four side by side in a narrow panel.
             made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -162,6 +168,9 @@ class DecisionInspector(QWidget):
         self.buttons["no"].setEnabled(is_open or is_made)
         self.buttons["unsure"].setEnabled(is_touching or is_made)
         self.buttons["keep_apart"].setEnabled(is_open)
+        is_apart = is_pair and pair.is_kept_apart
+        self.buttons["keep_apart"].setVisible(not is_apart)
+        self.buttons["allow"].setVisible(is_apart)
         for name in ("merge", "not_here"):
             self.buttons[name].setEnabled(is_touching)
         self.buttons["cut"].setEnabled(n_selected == 1 or (n_selected == 2 and not is_pair))
@@ -184,6 +193,14 @@ class DecisionInspector(QWidget):
             lines.append(f"{_chip(colour)} segment {segment}{part}: {voxels:,} voxels")
         return "<br>".join(lines)
 
+    def _apart_text(self) -> str:
+        """Say which decision keeps the two segments apart."""
+        ends, snapshot = self.decisions.pair.apart_by, self.workspace.run.snapshot
+        last = None if ends is None or snapshot is None else newest_about(reversed(snapshot.steps), *ends)
+        which = "" if last is None else f" by your decision {last.index + 1:,}"
+        about = "" if ends is None else f", about supervoxels {ends[0]} and {ends[1]}"
+        return f"Kept apart{which}{about}. “Allow again” takes that out; all else stays."
+
     def _verdict_text(self) -> str:
         """Say what the score means, or why there is none."""
         engine, pair, selected = self.workspace.run.engine, self.decisions.pair, self.workspace.selection
@@ -196,7 +213,7 @@ class DecisionInspector(QWidget):
         if pair.is_one_segment:
             return "Both are in one segment already. Cut separates them at the least certain merge."
         if pair.is_kept_apart:
-            return "kept apart: nobody merges them until that decision is taken back"
+            return self._apart_text()
         if pair.score is None:
             return _nearest_text(engine.tables, *selected.supervoxels)
         verdict = "below the threshold {}: a run merges them by itself"
@@ -221,7 +238,7 @@ def _plan_text(plan: CutPlan, sizes: np.ndarray) -> str:
     ]
     if plan.n_pieces > 1:
         lines[1] += f", in {plan.n_pieces:,} pieces"
-    more = [MORE_CUTS.format(plan.n_steps)] if plan.n_steps > 1 else []
+    more = [STAYS_APART] if plan.apart else []
     return "<br>".join(["The segment would fall apart into:", *lines, *more])
 
 

@@ -31,7 +31,7 @@ STATE_COLOURS = {
     ActionState.DONE: "sky",
 }
 STATE_TIPS = {
-    ActionState.OPEN: "Not decided yet: greedy or you may merge them.",
+    ActionState.OPEN: "Not decided yet: a run or you may merge them.",
     ActionState.MERGED: "Both ends are in one segment.",
     ActionState.KEPT_APART: "Another decision forbids to join these two segments.",
     ActionState.REJECTED: "You decided that these two stay apart.",
@@ -150,10 +150,10 @@ class DecisionTable(QAbstractTableModel):
     def _new_headers(self) -> tuple[tuple[str, str], ...]:
         """Write title and explanation of every column."""
         return (
-            ("№", "Place in the queue: closest to the threshold, weighted by size"),
+            ("№", "Place in the queue: where an answer is expected to help most comes first"),
             (
                 "Score",
-                "What greedy goes by, lower is better: the energy change, or what a learned policy says",
+                "What a run goes by, lower is better: the energy change, or what a learned policy says",
             ),
             *((name, PART_TIPS.get(name, PART_TIP).format(name)) for name in self._part_names),
             ("Area", "Where the two supervoxels touch, in voxel faces"),

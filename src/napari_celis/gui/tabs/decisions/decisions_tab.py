@@ -23,7 +23,8 @@ from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import REDO_TIP
 from napari_celis.gui.canvas.picking import POINT
 from napari_celis.gui.qt.compact_table import CompactTable
-from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
+from napari_celis.gui.qt.narrow_combo import make_narrow
+from napari_celis.gui.qt.widgets import button, name_button, row, share_width, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.decision_inspector import DecisionInspector
@@ -37,6 +38,7 @@ from napari_celis.gui.tabs.decisions.decision_table import (
     DecisionFilter,
     DecisionTable,
 )
+from napari_celis.gui.tabs.decisions.errors_tab import ErrorsTab
 from napari_celis.gui.tabs.decisions.history_tab import HistoryTab
 from napari_celis.gui.tabs.decisions.learning_box import LearningBox
 from napari_celis.gui.tabs.decisions.segments_page import SegmentsPage
@@ -65,6 +67,7 @@ class DecisionsTab(QWidget):
         self.view = CompactTable()
         self.history = HistoryTab(workspace)
         self.segments = SegmentsPage(workspace)
+        self.errors = ErrorsTab(workspace)
         self.inspector = DecisionInspector(workspace)
         self.learning = LearningBox(workspace)
         self._parts: dict[str, np.ndarray] = {}
@@ -85,22 +88,26 @@ class DecisionsTab(QWidget):
         self.undo = button("Undo", decisions.undo, "")
         self.redo = button("Redo", decisions.redo, "")
         self.next = button("Next", decisions.next_uncertain, "")
+        share_width(self.next, self.undo, self.redo)
         self._name_keys()
         self.state = QComboBox()
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
             self.state.addItem(text, state)
         self.state.setCurrentIndex(1)
         self.state.setMaximumWidth(110)
+        make_narrow(self.state)
         self.state.setToolTip("Show only merges in this state.")
         self.id_filter = QLineEdit()
         self.id_filter.setPlaceholderText("Supervoxel id")
+        self.id_filter.setMinimumWidth(70)
         self.id_filter.setClearButtonEnabled(True)
         self.id_filter.setToolTip("Show only merges of this supervoxel.")
         self.smallest = QSpinBox()
         self.smallest.setRange(0, 2**31 - 1)
+        self.smallest.setSpecialValueText("Any size")
         self.smallest.setPrefix("≥ ")
-        self.smallest.setSuffix(" vox.")
-        self.smallest.setMaximumWidth(112)
+        self.smallest.setSuffix(" voxels")
+        self.smallest.setFixedWidth(self.smallest.fontMetrics().horizontalAdvance("≥ 99999 voxels") + 44)
         self.smallest.setToolTip("Show only merges whose smaller segment has at least this many voxels.")
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
@@ -120,7 +127,7 @@ class DecisionsTab(QWidget):
         self.view.setSortingEnabled(True)
         self.view.sortByColumn(0, Qt.SortOrder.AscendingOrder)
         self.view.offer_columns()
-        self.canvas.keys.watch(self.view, self.history.view)
+        self.canvas.keys.watch(self.view, self.history.view, self.errors.view)
         self._fit_columns()
 
     def _lay_out(self) -> None:
@@ -136,10 +143,11 @@ class DecisionsTab(QWidget):
         self.tabs.addTab(candidates, "Merges")
         self.tabs.addTab(self.segments, "Segments")
         self.tabs.addTab(self.history, "History")
+        self.tabs.addTab(self.errors, "Errors")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 6, 6, 6)
         layout.setSpacing(6)
-        layout.addLayout(row(self.toggle, self.next, self.undo, self.redo, stretch=(1, 0, 0, 0)))
+        layout.addLayout(row(self.toggle, self.next, self.undo, self.redo, stretch=(0, 1, 1, 1)))
         layout.addWidget(self.learning)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.inspector)

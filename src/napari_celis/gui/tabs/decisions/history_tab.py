@@ -13,7 +13,7 @@ from napari_celis.core.journal import MARK_KINDS, Step
 from napari_celis.gui.qt.colours import readable
 from napari_celis.gui.qt.compact_table import MIDDLE, RIGHT, CompactTable
 from napari_celis.gui.qt.numbers import short_number, signed
-from napari_celis.gui.qt.widgets import button, row, wrapped
+from napari_celis.gui.qt.widgets import button, row, share_width, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
 
@@ -21,6 +21,8 @@ KINDS = {
     "greedy": "merge",
     "manual": "merge",
     "keep-apart": "keep apart",
+    "allow": "allow again",
+    "split": "split",
     "cut": "cut",
     "confirm": "still right",
     "not-here": "not here",
@@ -29,7 +31,7 @@ KINDS = {
 }
 HEADERS = (
     ("Step", "Place in the history"),
-    ("Who", "Greedy, or you"),
+    ("Who", "The run by itself, or you"),
     ("What", "Kind of decision"),
     ("Score", "Score when it was decided; a cut and a merge that is still right have none"),
     ("Left", "Segments left afterwards"),
@@ -37,6 +39,8 @@ HEADERS = (
 COLOURS = {
     "manual": "sky",
     "keep-apart": "orange",
+    "allow": "sky",
+    "split": "vermilion",
     "cut": "vermilion",
     "confirm": "sky",
     "not-here": "orange",
@@ -117,12 +121,12 @@ class HistoryTable(QAbstractTableModel):
 
 
 def _texts(step: Step) -> tuple[str, ...]:
-    who = "greedy" if step.kind == "greedy" else "you"
+    who = "run" if step.kind == "greedy" else "you"
     return (
         str(step.index + 1),
         who,
         KINDS[step.kind],
-        "–" if step.kind in ("cut", "confirm", *MARK_KINDS) else signed(step.score),
+        "–" if step.kind in ("cut", "split", "confirm", "allow", *MARK_KINDS) else signed(step.score),
         short_number(step.n_segments),
     )
 
@@ -144,9 +148,9 @@ class HistoryTab(QWidget):
         self.view = CompactTable()
         self.view.setModel(self.table)
         self.who = QComboBox()
-        for text, who in (("All decisions", ""), ("Only yours", "you"), ("Only greedy", "greedy")):
+        for text, who in (("All decisions", ""), ("Only yours", "you"), ("Only the run's", "greedy")):
             self.who.addItem(text, who)
-        self.who.setToolTip("Show only decisions that you made, or only those of greedy.")
+        self.who.setToolTip("Show only decisions that you made, or only those that the run made by itself.")
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -154,7 +158,13 @@ class HistoryTab(QWidget):
             "Go back", self._on_go_back, "Take back everything after this decision; one Redo brings it again."
         )
         self.cut = button("Cut it…", self._on_cut, "Show what it would do to take this merge out.")
-        self.present = button("Show present", self._on_present, "Leave the preview of an earlier step.")
+        self.take_out = button(
+            "Take out",
+            self._on_take_out,
+            "Allow again what this decision keeps apart; all other decisions stay, and undo brings it back.",
+        )
+        self.present = button("Present", self._on_present, "Leave the preview of an earlier step.")
+        share_width(self.go_back, self.cut, self.take_out, self.present)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(REFRESH_MS)
@@ -174,7 +184,7 @@ class HistoryTab(QWidget):
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         layout.addWidget(self.empty, 1)
         layout.addWidget(self.view, 1)
-        layout.addLayout(row(self.go_back, self.cut, self.present, stretch=(1, 1, 1)))
+        layout.addLayout(row(self.go_back, self.cut, self.take_out, self.present, stretch=(1, 1, 1, 1)))
 
     def selected_step(self) -> Step | None:
         """Return the decision of the selected row."""
@@ -217,7 +227,15 @@ class HistoryTab(QWidget):
         if step is not None and snapshot is not None and step.kind in ("greedy", "manual"):
             can_cut = bool(snapshot.taken[step.action_index])
         self.cut.setEnabled(can_cut)
+        self.take_out.setEnabled(self._can_take_out(step))
         self.present.setEnabled(self.workspace.preview.step is not None)
+
+    def _can_take_out(self, step: Step | None) -> bool:
+        """Tell whether a decision keeps two supervoxels apart that are not allowed again already."""
+        snapshot = self.workspace.run.snapshot
+        if step is None or snapshot is None or step.kind != "keep-apart":
+            return False
+        return not {(step.u_id, step.v_id), (step.v_id, step.u_id)}.isdisjoint(snapshot.constraints)
 
     def _on_advanced(self, snapshot: Any) -> None:
         if self.isVisible() and not self._timer.isActive():
@@ -233,8 +251,7 @@ class HistoryTab(QWidget):
 
     def _on_go_back(self) -> None:
         step = self.selected_step()
-        if step is not None and self.workspace.run.engine is not None:
-            self.workspace.run.engine.go_back(step.index + 1)
+        if step is not None and self.workspace.rewind.go_back(step.index + 1, self):
             self.workspace.preview.show(None)
 
     def _on_cut(self) -> None:
@@ -242,6 +259,12 @@ class HistoryTab(QWidget):
         if step is not None:
             self._on_present()
             self.decisions.plan_cut_of(step.action_index)
+
+    def _on_take_out(self) -> None:
+        step, engine = self.selected_step(), self.workspace.run.engine
+        if step is not None and engine is not None:
+            self._on_present()
+            engine.allow(step.u_id, step.v_id)
 
     def _on_present(self) -> None:
         self.view.clearSelection()

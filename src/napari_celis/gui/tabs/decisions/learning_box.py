@@ -35,10 +35,10 @@ class LearningBox(QWidget):
         self._workspace = workspace
         self.learn = QCheckBox("Learn from my answers")
         self.learn.setToolTip(LEARN_TIP)
-        self.go_on = QCheckBox("Continue automatically after each answer")
+        self.go_on = QCheckBox("Continue automatically")
         self.go_on.setToolTip(GO_ON_TIP)
         self.learned, self.merged = QLabel(), QLabel()
-        self.save = button("Save as new model…", self._on_save, "Write a model that knows your answers.")
+        self.save = button("Save model…", self._on_save, "Write a model that knows your answers.")
         self.take_back = button("Take back", self._on_take_back, "Take back what was merged by itself.")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

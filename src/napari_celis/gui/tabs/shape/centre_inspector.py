@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from napari_celis.core.errors import CelisError, LabelsError
 from napari_celis.core.inspect import (
     CentreView,
     RegionState,
+    centre_energies,
     current_region,
     initial_region,
     merge_between,
@@ -50,6 +51,8 @@ class Answer:
     """Why the merge that was asked for is not shown; empty if it is."""
     active_ids: np.ndarray
     """Ids of both ends of the view's active actions, uint64 (n, 2)."""
+    energies: tuple[float, float] | None = None
+    """Energy of this centre before and after the merge; None where no model looks."""
 
 
 class CentreInspector(QObject):
@@ -189,7 +192,8 @@ def _look_now(agglomerator: Agglomerator, request: Request) -> Answer:
     region = request.lattice.region_of(request.centre)
     state = current_region(agglomerator, request.lattice.spec.name, region)
     view = view_centre(state, request.centre, merge, with_zones=request.with_zones)
-    return _answer(request, view, merge, note, supervoxels.ids)
+    answer = _answer(request, view, merge, note, supervoxels.ids)
+    return replace(answer, energies=centre_energies(state, view))
 
 
 class _InitialRegions:

@@ -25,6 +25,7 @@ from qtpy.QtWidgets import (
 from napari_celis.core.descriptors import DescriptorSpec, IntTriple
 from napari_celis.core.lattice import Lattice
 from napari_celis.gui.qt.colours import OKABE_ITO
+from napari_celis.gui.qt.narrow_combo import make_narrow
 from napari_celis.gui.qt.widgets import row, wrapped
 from napari_celis.gui.tabs.shape.centre_inspector import Answer
 from napari_celis.gui.tabs.shape.descriptor_view import DescriptorView
@@ -34,6 +35,10 @@ from napari_celis.gui.tabs.shape.shape_lines import BOX_COLOURS
 from napari_celis.gui.tabs.shape.shape_player import LinePlayer
 
 LOOKING = "Looking at this centre …"
+MEANING = (
+    "Each line joins two sampled voxels: white if both lie in one segment, black if not, orange where the "
+    "merge changes that. These answers are all that the model knows of the shape around this centre."
+)
 SHOWN_AT_FIRST = ("pairs", "box", "region")
 MERGES = 1
 """Which of the pages below the drawing lists the merges."""
@@ -85,6 +90,7 @@ class ShapeForm(QWidget):
         self.pick.setToolTip("While this is on, a click in the viewer shows the nearest centre.")
         self.follow = QCheckBox("Follow the cursor")
         self.follow.setToolTip("Show the centre nearest to the mouse all the time.")
+        self.meaning = wrapped(MEANING)
         self.note = wrapped()
         self.drawing = DescriptorView()
         self.axis_box = QComboBox()
@@ -194,7 +200,7 @@ class ShapeForm(QWidget):
         view, merge = answer.view, answer.merge
         region = view.region
         self.line.is_ready = True
-        n_zones = "" if view.zones is None else f", {int(view.zones.max())} zones"
+        n_zones = "" if view.zones is None else f" in {int(view.zones.max())} groups"
         self.note.setText(
             f"Centre {view.centre} · region {region.index}, {int(np.prod([len(a) for a in region.lattice]))} "
             f"centres{n_zones}. {hint}".strip()
@@ -256,12 +262,19 @@ class ShapeForm(QWidget):
         """Say which merge is shown and what it does here, or how to choose one."""
         if answer.note:
             return answer.note
+        energies = answer.energies
         if answer.merge is None:
-            return "Choose one of “Merges here”, or select two neighbours, to see what their merge changes."
+            now = "" if energies is None else f"The energy of this centre is {energies[0]:.3f}. "
+            return f"{now}Choose one of “Merges here”, or two neighbours, to see what their merge changes."
         u, v = answer.merge
         n_changed = int(answer.view.changed.sum())
         what = f"turns on {n_changed} bits" if n_changed else "changes nothing"
-        return f"Merging {u} and {v} {what} at this centre."
+        sentence = f"Merging {u} and {v} {what} at this centre."
+        if energies is None or not n_changed:
+            return sentence
+        before, after = energies
+        verdict = "more plausible" if after < before else "less plausible"
+        return f"{sentence} Its energy goes from {before:.3f} to {after:.3f}: the shape gets {verdict}."
 
     def enable(self, is_on: bool) -> None:
         """Make the widgets usable that need a position."""
@@ -323,6 +336,7 @@ class ShapeForm(QWidget):
         layout.addLayout(row(QLabel("Centre"), *self.spins, stretch=(0, 1, 1, 1)))
         layout.addLayout(row(self.pick, self.follow, stretch=(1, 1)))
         layout.addWidget(self.note)
+        layout.addWidget(self.meaning)
         layout.addWidget(self.drawing)
         layout.addWidget(self.merge_text)
         layout.addLayout(row(self.find_merge, self.forget_merge, stretch=(1, 1)))
@@ -330,11 +344,12 @@ class ShapeForm(QWidget):
         grid.setVerticalSpacing(2)
         for index, check in enumerate((*self.overlays.values(), self.is_after)):
             grid.addWidget(check, index // 2, index % 2)
+        make_narrow(self.axis_box)
         pairs = QLabel("Pairs drawn")
         drawn = row(QLabel("Look"), self.axis_box, pairs, self.n_pairs, stretch=(0, 1, 0, 1))
         self.more.addTab(_page(grid, drawn), "View")
         self.more.addTab(self.table, "Merges here")
-        self.more.addTab(_page(row(self.line)), "Line")
+        self.more.addTab(_page(row(self.line)), "Along a line")
         self.more.setTabToolTip(0, "What is shown in the viewer and in the drawing.")
         self.more.setTabToolTip(2, "Play the descriptor along a line.")
         layout.addWidget(self.more, 1)

@@ -26,10 +26,10 @@ OVERLAYS = {
     "pairs": ("Pairs", "The sampled pairs as lines; in a slice, all pairs of the box projected onto it."),
     "box": ("Descriptor box", "The voxels that the descriptor samples."),
     "region": ("Connectivity region", "Inside it, two voxels count as connected or not."),
-    "centres": ("Its centres", "The centres whose descriptors this region decides."),
+    "centres": ("Centres", "The centres whose descriptors this region decides."),
     "tiling": ("Region tiling", "All regions that the slice crosses; in 3-D the neighbours."),
-    "components": ("Its components", "What is connected inside the region, each in a colour."),
-    "zones": ("Its zones", "The parts of the centres that the zone rule takes together."),
+    "components": ("Connected parts", "What is connected inside the region, each in a colour."),
+    "zones": ("Groups of centres", "Centres of the region that are evaluated together, to save work."),
 }
 """What can be shown: label and explanation."""
 BOX_KEYS = set(BOX_COLOURS)

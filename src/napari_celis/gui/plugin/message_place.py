@@ -1,0 +1,50 @@
+"""Where sentences stand: always the same room, so that nothing moves under the mouse when one comes."""
+
+from __future__ import annotations
+
+from qtpy.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from napari_celis.gui.qt.widgets import StatusLine, wrapped
+
+N_LINES = 4
+MARGIN = 10
+
+
+class MessagePlace(QScrollArea):
+    """Shows a problem, or else what a click does; longer sentences scroll.
+
+    Parameters
+    ----------
+    parent : QWidget, optional
+        Owns it.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.status = StatusLine()
+        self.help = wrapped()
+        inner = QWidget()
+        layout = QVBoxLayout(inner)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.status)
+        layout.addWidget(self.help)
+        layout.addStretch(1)
+        self.setWidget(inner)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFixedHeight(N_LINES * self.fontMetrics().lineSpacing() + MARGIN)
+
+    def show_problem(self, sentence: str, severity: str) -> None:
+        """Show a sentence in the place of the help, or the help again.
+
+        Parameters
+        ----------
+        sentence : str
+            "" shows the help.
+        severity : str
+            As for `StatusLine`.
+        """
+        self.status.show_problem(sentence, severity)
+        self.status.setToolTip(sentence)
+        self.help.setVisible(not sentence)
+        self.verticalScrollBar().setValue(0)
