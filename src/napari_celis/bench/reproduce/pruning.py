@@ -51,8 +51,7 @@ def describe(numbers: Numbers) -> list[Block]:
     first, updates = numbers["first_scores"], numbers["updates"]
     bound = updates["lower_bound"]
     rows = [
-        [line, f"{first[key]:,}", f"{updates[key]:,}", f"{updates[key] / bound:,.3g}" if bound else "–"]
-        for line, key in LINES
+        [line, f"{first[key]:,}", f"{updates[key]:,}", _ratio(updates[key], bound)] for line, key in LINES
     ]
     shape = " × ".join(map(str, numbers["shape_zyx"]))
     return [
@@ -74,6 +73,12 @@ def describe(numbers: Numbers) -> list[Block]:
             "The paper gives the curves and no numbers.",
         ),
     ]
+
+
+def _ratio(count: int, bound: int) -> str:
+    """Write how many times the lower bound a count is."""
+    ratio = count / bound if bound else float("nan")
+    return "–" if not bound else f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
 def summarise(numbers: Numbers) -> list[Finding]:
