@@ -11,6 +11,17 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.pipeline.stages import Report, silent
 
+DESCRIPTOR_LINES = (
+    ("non-incremental", "non_incremental"),
+    ("connectivity regions (CR)", "cr"),
+    ("CR + visibility", "cr_visibility"),
+    ("CR + zones", "cr_zone"),
+    ("CR + graph", "cr_graph"),
+    ("all four rules", "all"),
+    ("lower bound: those that changed", "lower_bound"),
+    ("ours: one pass per centre", "ours"),
+)
+"""What tables call the counts of descriptors."""
 CACHE_ENTRIES = 1 << 28
 """Nothing is forgotten: an energy evaluated twice would count against us for want of memory only."""
 

@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from napari_celis.core.descriptors import DescriptorSpec
     from napari_celis.core.volume import Volume
 
-DESCRIPTOR_LINES = (
-    ("non-incremental", "non_incremental"),
-    ("connectivity regions (CR)", "cr"),
-    ("CR + visibility", "cr_visibility"),
-    ("CR + zones", "cr_zone"),
-    ("CR + graph", "cr_graph"),
-    ("all four rules", "all"),
-    ("lower bound: those that changed", "lower_bound"),
-    ("ours: one pass per centre", "ours"),
-)
 EVALUATION_LINES = (
     ("the paper, each descriptor once", "lower_bound"),
     ("the paper, as listed", "paper_evaluations"),
@@ -122,6 +112,8 @@ def _crop(volume: Volume, size_zyx: tuple[int, int, int] | None) -> Volume:
 
 def _print(figures: dict[str, Any]) -> None:
     """Print the counts as tables."""
+    from napari_celis.bench.pruning_counts import DESCRIPTOR_LINES
+
     shape = " × ".join(map(str, figures["shape_zyx"]))
     typer.echo(
         f"{shape} voxels, {figures['supervoxels']:,} supervoxels, {figures['actions']:,} actions, "

@@ -35,6 +35,7 @@ tr.groups th { text-align: center; padding-bottom: 0; color: #6a6a6a; font-weigh
 tr.heading th { border-bottom: 1.5px solid #222; }
 tbody tr + tr td { border-top: 1px solid #eee; }
 tbody tr:last-child td { border-bottom: 1px solid #bbb; }
+table:not(.words) td:first-child { white-space: nowrap; }
 .words td { vertical-align: top; }
 td.best { font-weight: 700; }
 figure { margin: 1.2rem 0; }
@@ -102,7 +103,8 @@ def _summary(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
     rows = [[one.what, one.paper, one.here] for one in findings]
-    return _table(Table(("In short", "the paper", "here"), rows), kind="words")
+    caption = "Where a share is negative, CELIS is behind."
+    return _table(Table(("In short", "the paper", "here"), rows, caption), kind="words")
 
 
 def _section(section: Section, kept: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from napari_celis.bench.agglomeration import crop_middle
-from napari_celis.bench.pruning_counts import count_costs
+from napari_celis.bench.pruning_counts import DESCRIPTOR_LINES, count_costs
 from napari_celis.bench.pruning_plot import draw
 from napari_celis.bench.reproduce.drawing import written
 from napari_celis.bench.reproduce.experiment import Experiment
@@ -12,17 +12,7 @@ from napari_celis.core.descriptors import paper_specs
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.pipeline.stages import Report
 
-LINES = (
-    ("non-incremental", "non_incremental"),
-    ("connectivity regions (CR)", "cr"),
-    ("CR + visibility", "cr_visibility"),
-    ("CR + zones", "cr_zone"),
-    ("CR + graph", "cr_graph"),
-    ("all four rules", "all"),
-    ("lower bound: those that changed", "lower_bound"),
-    ("ours: energies evaluated", "ours_evaluations"),
-    ("ours: one pass per centre", "ours"),
-)
+LINES = (*DESCRIPTOR_LINES, ("ours: energies evaluated", "ours_evaluations"))
 PAPER_SAVING = "several orders of magnitude"
 
 
@@ -61,8 +51,7 @@ def describe(numbers: Numbers) -> list[Block]:
     first, updates = numbers["first_scores"], numbers["updates"]
     bound = updates["lower_bound"]
     rows = [
-        [line, f"{first[key]:,}", f"{updates[key]:,}", f"{updates[key] / bound:,.3g}" if bound else "–"]
-        for line, key in LINES
+        [line, f"{first[key]:,}", f"{updates[key]:,}", _ratio(updates[key], bound)] for line, key in LINES
     ]
     shape = " × ".join(map(str, numbers["shape_zyx"]))
     return [
@@ -84,6 +73,12 @@ def describe(numbers: Numbers) -> list[Block]:
             "The paper gives the curves and no numbers.",
         ),
     ]
+
+
+def _ratio(count: int, bound: int) -> str:
+    """Write how many times the lower bound a count is."""
+    ratio = count / bound if bound else float("nan")
+    return "–" if not bound else f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
 def summarise(numbers: Numbers) -> list[Finding]:
