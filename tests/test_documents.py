@@ -85,6 +85,7 @@ def test_the_readme(checkout, tmp_path, monkeypatch, run, windows):
     assert windows == [["image", "truth"]]
 
 
+@pytest.mark.timeout(1200)  # a minute's work, on computers that are busy with other things too
 def test_the_tutorial(checkout, tmp_path, monkeypatch, run, windows):
     monkeypatch.chdir(tmp_path)
     text = (checkout / "docs/tutorial.md").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import typer.main
+from PIL import Image
 
 from napari_celis.cli import app
 
@@ -73,3 +74,15 @@ def test_every_page_is_in_the_menu_once(build_site, checkout):
     written = {path.stem for path in (checkout / "docs").glob("*.md")} - {"index"}
     assert written <= set(menu)
     assert len(menu) == len(set(menu))
+
+
+@pytest.mark.parametrize("name", ["descriptor", "regions", "flips", "zones"])
+def test_figures_of_the_method_can_be_drawn(name, checkout, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(checkout / "scripts")
+    import draw_method
+
+    draw_method.FIGURES[name](tmp_path)
+    drawn, kept = (
+        Image.open(folder / f"method-{name}.png") for folder in (tmp_path, checkout / "docs/images")
+    )
+    assert drawn.size == kept.size

@@ -8,7 +8,7 @@ need no network.
 # %% [markdown]
 # ## Supervoxels and descriptors
 #
-# A descriptor looks at pairs of voxels in a box: bit by bit, are the two connected? Three kinds of
+# A descriptor looks at pairs of voxels in a box: bit by bit, are the two connected? Five kinds of
 # box, as in the paper, with centres far apart so that it is quick. [The method](../method.md) has
 # pictures.
 
