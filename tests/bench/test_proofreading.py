@@ -31,7 +31,7 @@ def drawn_truth(agglomerator, wrong, rng):
 
 
 def test_what_is_expected_to_be_left_is_left():
-    """Where probabilities are right, the estimate is right on average: at the start, and after some answers."""
+    """Where probabilities are right, the estimate is right on average, first and after some answers."""
     rng = np.random.default_rng(0)
     expected, true = [], []
     for _ in range(12):
