@@ -13,32 +13,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "accuracy"))
-
-from folds import FOLDS, AnnotatedVolume, Block
-from napari_celis.bench.proofreading import COUNTS, Order, SimulatedPerson, oracle_vi
-from napari_celis.core.actions import ActionTable
-from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.evaluation.overlaps import Overlaps, overlap
+from folds_of_models import FOLDS, KINDS, Slab, find_slabs
+from napari_celis.bench.proofreading import COUNTS, Order, SimulatedPerson
 from napari_celis.evaluation.running_errors import RunningErrors
-from napari_celis.io.samples import bundled_models
-from napari_celis.models.apply import affinities_of
-from napari_celis.models.model_file import CelisModel, load_model
-from napari_celis.pipeline.agglomeration import agglomerator_of
 
 RESULTS = Path(__file__).with_name("results.jsonl")
-KINDS = ("fitted", "phantom", "bare")
 MISTAKES = 0.1
 
 
@@ -63,75 +49,31 @@ WORKS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Slab:
-    """A slab after the greedy run of a model."""
-
-    model: CelisModel
-    agglomerator: Agglomerator
-    overlaps: Overlaps
-    oracle: float
-    seconds: float
-
-    @property
-    def threshold(self) -> float:
-        """Where the run stopped."""
-        return self.model.thresholds.get("learned", 0.0)
-
-    @classmethod
-    def run(cls, model: CelisModel, block: Block, affinities: np.ndarray) -> Slab:
-        """Agglomerate a slab."""
-        begin = time.monotonic()
-        supervoxels = Supervoxels.from_labels(block.supervoxels)
-        actions = ActionTable.from_supervoxels(supervoxels)
-        agglomerator = agglomerator_of(model, supervoxels, affinities, actions=actions, policy="learned")
-        overlaps = overlap(supervoxels, block.truth)
-        slab = cls(model, agglomerator, overlaps, oracle_vi(agglomerator, overlaps), time.monotonic() - begin)
-        for _ in agglomerator.steps(slab.threshold):
-            pass
-        return slab
-
-    def answered(self, work: Work, most: int = max(COUNTS)) -> dict[str, Any]:
-        """Answer questions, tell how the error fell, and take everything back."""
-        agglomerator, n_before = self.agglomerator, len(self.agglomerator.history)
-        errors = RunningErrors(self.overlaps, agglomerator.segment_ids())
-        vi, left, kinds = [errors.split + errors.merge], [], []
-        if work.learns:
-            agglomerator.learn(self.model.learner())
-        person = SimulatedPerson(self.overlaps, work.mistakes, work.seed)
-        begin = time.monotonic()
-        for one in person.work(agglomerator, self.threshold, work.order, most):
-            vi.append(one.vi)
-            left.append(one.expected_left)
-            kinds.append([int(one.kind), int(one.is_correction)])
-        seconds = time.monotonic() - begin
-        while len(agglomerator.history) > n_before:
-            agglomerator.undo()
-        agglomerator.learn(None)
-        return {
-            "oracle": self.oracle,
-            "vi": {n: vi[min(n, len(vi) - 1)] for n in COUNTS},
-            "expected_left": {n: left[n] for n in COUNTS if n < len(left)},
-            "corrections": [sum(1 for kind, changed in kinds if kind == k and changed) for k in (0, 1)],
-            "answers": len(kinds),
-            "seconds": round(seconds, 1),
-        }
-
-
-def model_of(kind: str, path: Path) -> CelisModel:
-    """Load the model of a fold, or what takes its place."""
-    if kind == "phantom":
-        return load_model(bundled_models()["phantom"])
-    model = load_model(path)
-    return replace(model, classifier=None, examples=None) if kind == "bare" else model
-
-
-def kept_affinities(kind: str, model: CelisModel, block: Block, path: Path) -> np.ndarray:
-    """Compute affinities of a slab once."""
-    if not path.exists():
-        np.save(path, affinities_of(model, block.image))
-    found: np.ndarray = np.load(path)
-    return found
+def answered(slab: Slab, work: Work, most: int = max(COUNTS)) -> dict[str, Any]:
+    """Answer questions, tell how the error fell, and take everything back."""
+    agglomerator, n_before = slab.agglomerator, len(slab.agglomerator.history)
+    errors = RunningErrors(slab.overlaps, agglomerator.segment_ids())
+    vi, left, kinds = [errors.split + errors.merge], [], []
+    if work.learns:
+        agglomerator.learn(slab.model.learner())
+    person = SimulatedPerson(slab.overlaps, work.mistakes, work.seed)
+    begin = time.monotonic()
+    for one in person.work(agglomerator, slab.threshold, work.order, most):
+        vi.append(one.vi)
+        left.append(one.expected_left)
+        kinds.append([int(one.kind), int(one.is_correction)])
+    seconds = time.monotonic() - begin
+    while len(agglomerator.history) > n_before:
+        agglomerator.undo()
+    agglomerator.learn(None)
+    return {
+        "oracle": slab.oracle,
+        "vi": {n: vi[min(n, len(vi) - 1)] for n in COUNTS},
+        "expected_left": {n: left[n] for n in COUNTS if n < len(left)},
+        "corrections": [sum(1 for kind, changed in kinds if kind == k and changed) for k in (0, 1)],
+        "answers": len(kinds),
+        "seconds": round(seconds, 1),
+    }
 
 
 def key_of(fold: str, kind: str, work: Work, trial: str) -> dict[str, Any]:
@@ -148,27 +90,20 @@ def done(path: Path) -> list[dict[str, Any]]:
 
 def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Do what is not done yet."""
-    volume = AnnotatedVolume.read(arguments.volume)
-    for fold in arguments.folds:
-        name = f"{fold}-{arguments.seed}-{arguments.minutes:g}{arguments.note}"
-        path = arguments.models / f"{name}.safetensors"
-        if not path.exists():
-            print(f"{path} is not there yet", file=sys.stderr)
-            continue
-        block = volume.fold(fold)[1]
-        for kind in arguments.kinds:
-            known = done(arguments.results)
-            missing = [work for work in WORKS if key_of(fold, kind, work, arguments.trial) not in known]
-            if not missing:
-                continue
-            model = model_of(kind, path)
-            network = "phantom" if kind == "phantom" else name
-            kept = arguments.work / f"{fold}-{network}.npy".replace(" ", "_")
-            slab = Slab.run(model, block, kept_affinities(kind, model, block, kept))
+    for kind in arguments.kinds:
+        known = done(arguments.results)
+        missing = {
+            fold: [work for work in WORKS if key_of(fold, kind, work, arguments.trial) not in known]
+            for fold in arguments.folds
+        }
+        wanted = argparse.Namespace(
+            **vars(arguments) | {"folds": [fold for fold in missing if missing[fold]]}
+        )
+        for fold, slab in find_slabs(wanted, kind):
             with slab.agglomerator:
-                for work in missing:
+                for work in missing[fold]:
                     key = key_of(fold, kind, work, arguments.trial)
-                    yield {**key, "date": datetime.now(UTC).date().isoformat(), **slab.answered(work)}
+                    yield {**key, "date": datetime.now(UTC).date().isoformat(), **answered(slab, work)}
 
 
 def main() -> None:

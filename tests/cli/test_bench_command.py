@@ -41,3 +41,10 @@ def test_an_unknown_figure_is_wrong_usage():
     result = CliRunner().invoke(app, ["bench", "--only", "happiness"])
     assert result.exit_code == 2
     assert "happiness" in result.output
+
+
+def test_without_a_truth_nobody_can_answer(labels):
+    arguments = ["bench", "--supervoxels", str(labels), "--only", "gap_closed_after_20_answers"]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "give --image, --truth and --model too" in result.output

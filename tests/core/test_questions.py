@@ -10,8 +10,8 @@ from core.problems import problems
 from core.states import chain, operate, pair_of
 from core.test_policy import make
 from napari_celis.core.calibration import Calibration, spread_out
-from napari_celis.core.question_list import candidates_of, list_questions
-from napari_celis.core.questions import CLOSE, QuestionKind, Questions, question_order, vi_change
+from napari_celis.core.question_list import LEARNED, candidates_of, list_questions, stakes_of
+from napari_celis.core.questions import CLOSE, SLIPS, QuestionKind, Questions, question_order, vi_change
 from napari_celis.core.seams import find_seams, independence, seam_features
 from reference import questions as reference
 
@@ -86,7 +86,7 @@ def test_what_is_asked_is_open_or_made_and_not_answered(problem, operations):
         for step in agglomerator.history:
             newest[step.action_index] = step.kind
         contacts = agglomerator.contacts()
-        said = {int(contacts[a]) for a, kind in newest.items() if kind in ("not-here", "cut")}
+        said = {int(contacts[a]) for a, kind in newest.items() if kind == "not-here"}
         candidates = candidates_of(agglomerator)
         wanted = {
             ("MERGE", int(contacts[a]))
@@ -94,7 +94,7 @@ def test_what_is_asked_is_open_or_made_and_not_answered(problem, operations):
             if int(contacts[a]) not in said
         }
         tree = reference.tree_merges(agglomerator._state.order, ends_of(agglomerator))
-        wanted |= {("MADE", a) for a in tree if newest.get(a) not in ("manual", "confirm", "not-here")}
+        wanted |= {("MADE", a) for a in tree if newest.get(a) not in ("confirm", "not-here")}
         names = [QuestionKind(kind).name for kind in questions.kind.tolist()]
         found = [
             (name, int(contacts[a]) if name == "MERGE" else a)
@@ -114,12 +114,46 @@ def test_questions_without_odds_spread_around_the_threshold():
         agglomerator.merge(1, 2)
         agglomerator.step(np.inf)
         questions = list_questions(agglomerator, 0.0)
-        # The merge by hand is the person's own; the one of greedy may be asked about.
-        assert (questions.kind == QuestionKind.MADE).sum() == 1
+        assert (questions.kind == QuestionKind.MADE).sum() == 2
         scores = np.array([-2.0, -1.0, 0.5, 1.0])
         found = spread_out(scores, 0.5).wrong_merge(scores, np.ones(4))
         assert found[2] == 0.5
         assert (np.diff(found) > 0).all()
+
+
+@QUIET
+@given(problems(), Drawn)
+def test_corrections_are_doubted_and_settled_by_a_second_answer(problem, operations):
+    agglomerator, _ = make(*problem)
+    with agglomerator:
+        if not len(agglomerator.actions):
+            return
+        for operation in operations:
+            operate(agglomerator, *operation)
+        before = list_questions(agglomerator, 0.0, LEARNED)
+        rows = np.flatnonzero(before.kind == QuestionKind.MERGE)
+        if not len(rows) or any(step.kind == "cut" for step in agglomerator.history):
+            return
+        action = int(before.action[rows[0]])
+        agglomerator.merge(*pair_of(agglomerator, action))
+        seen = list_questions(agglomerator, 0.0, LEARNED)
+        own = np.flatnonzero(seen.action == action)
+        assert seen.kind[own].tolist() == [QuestionKind.MADE]
+        stake = stakes_of(seen.smaller[own], seen.larger[own], agglomerator.supervoxels)
+        wrong = LEARNED.wrong_merge(seen.score[own], stake)[0]
+        assert seen.probability[own[0]] == pytest.approx(reference.still_wrong(wrong, SLIPS))
+        agglomerator.confirm(*pair_of(agglomerator, action))
+        assert action not in list_questions(agglomerator, 0.0, LEARNED).action
+        agglomerator.undo()
+        agglomerator.cut(*pair_of(agglomerator, action))
+        again = list_questions(agglomerator, 0.0, LEARNED)
+        # It was apart before, so it is the question of before, with an answer.
+        own = np.flatnonzero(again.action == action)
+        if len(own):
+            one = before.probability[rows[0]]
+            assert again.probability[own[0]] == pytest.approx(reference.still_wrong(one, SLIPS))
+            agglomerator.keep_apart(*pair_of(agglomerator, action))
+            assert action not in list_questions(agglomerator, 0.0, LEARNED).action
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**9), st.integers(2 * 10**9, 10**12))

@@ -66,6 +66,13 @@ def vi_change(a, b, n):
     return total / n * -sum(part / total * log2(part / total) for part in (a, b) if part)
 
 
+def still_wrong(wrong, slips):
+    """Probability that something is wrong although a person said that it is right (Bayes)."""
+    said_right_by_mistake = wrong * slips
+    said_right = said_right_by_mistake + (1 - wrong) * (1 - slips)
+    return said_right_by_mistake / said_right
+
+
 def order_of(gains, places, start, close):
     """Again and again the best question, or one nearly as good that lies nearer to the last one."""
     left = sorted(range(len(gains)), key=lambda i: (-gains[i], i))

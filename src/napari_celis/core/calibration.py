@@ -15,19 +15,20 @@ class Calibration:
     """Log-odds per unit of the score."""
     offset: float = 0.0
     size_slope: float = 0.0
-    """Log-odds per factor e of the bits at stake; 0 leaves sizes out."""
+    """Log-odds per factor e of what is at stake; 0 leaves sizes out."""
 
-    def wrong_merge(self, scores: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    def wrong_merge(self, scores: np.ndarray, stakes: np.ndarray) -> np.ndarray:
         """Return the probability that merges are wrong, float64 (n,).
 
         Parameters
         ----------
         scores : ndarray of float64, shape (n,)
             What the policy says of each.
-        bits : ndarray of float64, shape (n,)
-            What each changes in the variation of information if it is right or wrong.
+        stakes : ndarray of float64, shape (n,)
+            What each changes in the variation of information if it is right or wrong, by what a merge of two
+            average supervoxels would.
         """
-        odds = self.slope * scores + self.offset + self.size_slope * np.log(np.maximum(bits, 1e-12))
+        odds = self.slope * scores + self.offset + self.size_slope * np.log(np.maximum(stakes, 1e-12))
         wrong: np.ndarray = 1.0 / (1.0 + np.exp(-np.clip(odds, -50, 50)))
         return wrong
 

@@ -25,10 +25,14 @@ CLOSE = 0.1
 """Questions whose gain is at most this share below the best may be asked in any order: the nearest first."""
 ORDERED = 1_000
 """How far the queue minds where questions lie; those after come by gain alone."""
-APART_ANSWERS: frozenset[StepKind] = frozenset({"not-here", "cut"})
+APART_ANSWERS: frozenset[StepKind] = frozenset({"not-here"})
 """A contact with one of these on any of its actions has been looked at, and stays apart."""
 MADE_ANSWERS: frozenset[StepKind] = frozenset({"manual", "confirm", "not-here"})
 """A merge with one of these as the newest decision has been looked at, and stays."""
+CORRECTIONS: frozenset[StepKind] = frozenset({"manual", "cut"})
+"""Answers that change the segmentation; one that is hard to believe is asked about once more."""
+SLIPS = 0.05
+"""Share of answers that are slips of the hand."""
 
 
 class QuestionKind(IntEnum):
@@ -147,6 +151,19 @@ def _n_log_n(n: np.ndarray) -> np.ndarray:
     return product
 
 
+def after_answer(wrong: np.ndarray) -> np.ndarray:
+    """Probability that a state is wrong after a person said that it is right, float64 (n,).
+
+    Parameters
+    ----------
+    wrong : ndarray of float64
+        The same before the answer.
+    """
+    slip = SLIPS * wrong
+    after: np.ndarray = slip / (slip + (1 - SLIPS) * (1 - wrong))
+    return after
+
+
 def looked_at(answers: Mapping[int, StepKind]) -> list[int]:
     """List the merges that a person made or confirmed."""
     return [action for action, kind in answers.items() if kind in MADE_ANSWERS]
@@ -188,7 +205,9 @@ def open_questions(
     rows = best[best >= 0].astype(np.int64)
     assert (candidates.state[rows] == ActionState.OPEN).all()
     smaller, larger = candidates.smaller[rows], candidates.larger[rows]
-    probability = 1.0 - wrong_merge[rows]
+    cuts = [action for action, kind in answers.items() if kind == "cut"]
+    is_cut = np.isin(candidates.contact[rows], candidates.contact[cuts])
+    probability = np.where(is_cut, after_answer(1.0 - wrong_merge[rows]), 1.0 - wrong_merge[rows])
     gain = probability * vi_change(smaller, larger, _all_voxels(candidates))
     kind = np.full(len(rows), QuestionKind.MERGE, dtype=np.uint8)
     places = np.zeros((len(rows), N_PLACES), dtype=np.int64)
@@ -212,8 +231,12 @@ def made_questions(
         From `standing_answers`.
     """
     is_known = np.isin(merges.merge, looked_at(answers))
+    by_hand = [action for action, kind in answers.items() if kind == "manual"]
+    is_by_hand = np.isin(merges.merge, by_hand)
     left = independence(merges.places, np.flatnonzero(is_known))
-    rows = np.flatnonzero(~is_known & np.isfinite(merges.score))
+    left[is_by_hand] = 1.0
+    wrong_merge = np.where(is_by_hand, after_answer(wrong_merge), wrong_merge)
+    rows = np.flatnonzero((~is_known | is_by_hand) & np.isfinite(merges.score))
     smaller, larger = merges.voxels.min(axis=1)[rows], merges.voxels.max(axis=1)[rows]
     probability = wrong_merge[rows] * left[rows]
     gain = probability * vi_change(smaller, larger, n_voxels)

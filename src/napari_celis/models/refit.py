@@ -13,6 +13,7 @@ import numpy as np
 
 from napari_celis.core.contact_features import DECISIVE, QUANTILES
 from napari_celis.core.lessons import Lesson
+from napari_celis.core.questions import SLIPS
 from napari_celis.models.examples import PolicyRows
 from napari_celis.models.logistic import Prior, fit_logistic
 from napari_celis.models.policy import PolicyClassifier
@@ -22,8 +23,6 @@ PRIOR_ANSWERS = 100.0
 """Answers that all examples of the model together count as much as."""
 RIDGE, CONSTANT_RIDGE = 1.0, 0.1
 """Penalties for leaving what the model said, in answers: they decide where there are no examples."""
-SLIPS = 0.05
-"""Share of answers that are slips of the hand: one that the model finds incredible counts less."""
 START_WEIGHT = -2.0
 """Log-odds per standard deviation of the mean affinity, where nothing was ever learned."""
 
@@ -101,7 +100,10 @@ class Refit:
         return features, odds, np.array([one.is_wrong for one in newest.values()])
 
     def _trust(self, features: np.ndarray, odds: np.ndarray, is_wrong: np.ndarray) -> np.ndarray:
-        """Probability that each answer is no slip, given what the model said before, float64 (n,)."""
+        """Probability that each answer is no slip, given what the model said before, float64 (n,).
+
+        One that the model finds incredible counts less.
+        """
         score = self._classifier.scores(features, odds)
         expected = 1.0 / (1.0 + np.exp(np.clip(np.where(is_wrong, -score, score), -500, 500)))
         trust: np.ndarray = (1 - SLIPS) * expected / ((1 - SLIPS) * expected + SLIPS * (1 - expected))
