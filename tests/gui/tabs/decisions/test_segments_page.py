@@ -197,7 +197,7 @@ def test_rows_words_and_states(tab, qtbot, tmp_path):
     segments, ids = page.segments.table().segments, supervoxels.ids
     sizes = segments.voxels[segments.row_of]
     assert sizes[largest] == segments.voxels.max()
-    assert cell(page, largest, STATE) == "untouched"
+    assert cell(page, largest, STATE) == "–"
     assert "µm³" in page.model.data(page.model.index(0, 0), Qt.ItemDataRole.ToolTipRole)
 
     # A click selects the segment and flies into it, whatever the voxels are.
@@ -237,7 +237,7 @@ def test_rows_words_and_states(tab, qtbot, tmp_path):
     qtbot.waitUntil(lambda: "is done." in workspace.messages.current.text)
 
     # A state can be chosen in its cell.
-    qtbot.waitUntil(lambda: cell(page, following, STATE) == "untouched")
+    qtbot.waitUntil(lambda: cell(page, following, STATE) == "–")
     page.view.edit(page.model.index(page.model.row_of(following), STATE))
     box = page.view.findChild(QComboBox)
     box.setCurrentIndex(0)

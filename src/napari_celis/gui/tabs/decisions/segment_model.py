@@ -24,12 +24,14 @@ HEADERS = (
     ("Size", "Voxels"),
     (
         "State",
-        "Untouched, in work (a decision by hand stands), done (nothing changes it); double-click to set",
+        "– is untouched; in work: a decision by hand stands; done: nothing changes it. Double-click to set",
     ),
     ("Yours", "Decisions by hand about it that stand"),
     ("All", "All decisions about it that stand, those of greedy too"),
     ("Note", "What you say about it; double-click to write"),
 )
+SHOWN_STATES = {**STATE_NAMES, SegmentState.UNTOUCHED: "–"}
+"""In the table, where most segments are untouched."""
 STATE_COLOURS = {SegmentState.IN_WORK: "orange", SegmentState.DONE: "green"}
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 ALIGNMENT = {ID: RIGHT, NAME: LEFT, SIZE: RIGHT, STATE: MIDDLE, YOURS: RIGHT, ALL: RIGHT, NOTE: LEFT}
@@ -227,7 +229,7 @@ class SegmentModel(QAbstractTableModel):
         if column == NOTE:
             return words.note
         if column == STATE:
-            return STATE_NAMES[SegmentState(int(self.table.segments.state[row]))]
+            return SHOWN_STATES[SegmentState(int(self.table.segments.state[row]))]
         value = int(self._columns[column][row])
         return str(value) if column == ID else short_number(value)
 

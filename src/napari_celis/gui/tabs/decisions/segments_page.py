@@ -238,7 +238,7 @@ class SegmentsPage(QWidget):
         chosen, table = self.segments.selected(), self.model.table
         state = None if table is None or not chosen else table.segments.state[table.segments.row_of[chosen]]
         self.done.setEnabled(state is not None)
-        self.in_work.setEnabled(state is not None and state != SegmentState.IN_WORK)
+        self.in_work.setEnabled(bool(state is not None and state != SegmentState.IN_WORK))
         at = self.model.row_of(chosen)
         selection = self.view.selectionModel()
         if at == self.view.currentIndex().row() and selection.hasSelection() == (at >= 0):
