@@ -261,8 +261,10 @@ def test_decisions_of_earlier_versions_are_taken_over(qtbot):
     workspace.dispose()
 
 
-def test_cancel_while_going_on_leaves_the_offer(qtbot, monkeypatch):
+def test_cancel_while_going_on_leaves_the_offer(qtbot, monkeypatch, state_folder):
     be_patient(qtbot)
+    # As on a computer where nothing was ever prepared.
+    state_folder.rmdir()
     workspace, _ = open_window(qtbot)
     engine = prepare(qtbot, workspace)
     engine.merge(FIRST + 1, FIRST + 2)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from qtpy.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from qtpy.QtGui import QResizeEvent
+from qtpy.QtWidgets import QFrame, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from napari_celis.gui.qt.widgets import StatusLine, wrapped
 
-N_LINES = 4
+N_LINES = 3
 MARGIN = 10
 
 
@@ -26,6 +27,8 @@ class MessagePlace(QScrollArea):
         inner = QWidget()
         layout = QVBoxLayout(inner)
         layout.setContentsMargins(0, 0, 0, 0)
+        # Labels that break into lines ask for more than they need; `_fit` knows better.
+        layout.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         layout.addWidget(self.status)
         layout.addWidget(self.help)
         layout.addStretch(1)
@@ -48,3 +51,16 @@ class MessagePlace(QScrollArea):
         self.status.setToolTip(sentence)
         self.help.setVisible(not sentence)
         self.verticalScrollBar().setValue(0)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Break the lines anew."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Scroll only where a sentence is longer than its place."""
+        inner = self.widget()
+        if inner is not None:
+            needed = self.status.heightForWidth(self.viewport().width()) if self.status.text() else 0
+            inner.setMinimumHeight(needed)

@@ -35,7 +35,7 @@ TABS = {
 }
 WIDTH, HEIGHT = 370, 640
 """Size that the panel asks for, in pixels."""
-NARROWEST = 350
+NARROWEST = 370
 """Least width in which nothing is cut off."""
 
 

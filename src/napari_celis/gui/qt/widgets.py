@@ -237,7 +237,7 @@ class Figures(QWidget):
         super().__init__(parent)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(8)
+        grid.setHorizontalSpacing(6)
         grid.setVerticalSpacing(2)
         self._values: dict[str, QLabel] = {}
         for index, (name, tip) in enumerate(tips.items()):

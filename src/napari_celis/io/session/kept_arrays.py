@@ -62,7 +62,8 @@ class KeptArrays:
         """
         path = self._path(kind, key)
         try:
-            self.folder.mkdir(exist_ok=True)
+            # The folder that the system has for such things is not there before the first decision.
+            self.folder.mkdir(parents=True, exist_ok=True)
             n_bytes = sum(array.nbytes for array in arrays.values())
             require_room(path, n_bytes, kind, is_compressed=False)
             with atomic_file(path) as temporary, temporary.open("wb") as file:

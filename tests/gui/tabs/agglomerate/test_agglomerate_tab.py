@@ -12,6 +12,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMessageBox
 
 from gui.conftest import small_volumes
+from gui.patience import be_patient
 from models.small import small_model
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.layers.volume_layers import KINDS, volume_to_layer
@@ -24,6 +25,7 @@ from napari_celis.gui.tabs.agglomerate.agglomerate_tab import AgglomerateTab
 @pytest.fixture
 def tab(qtbot):
     """Give a tab with everything chosen and nothing prepared."""
+    be_patient(qtbot)
     viewer = ViewerModel()
     for role, volume in small_volumes().items():
         viewer.add_layer(Layer.create(*volume_to_layer(volume, KINDS[role])))

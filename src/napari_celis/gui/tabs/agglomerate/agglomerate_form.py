@@ -18,6 +18,7 @@ from qtpy.QtWidgets import (
 
 from napari_celis.core.journal import Step
 from napari_celis.gui.canvas.keys import REDO_TIP, RUN_KEYS, STEP_KEY
+from napari_celis.gui.qt.narrow_combo import make_narrow
 from napari_celis.gui.qt.widgets import (
     CommandLine,
     Figures,
@@ -88,6 +89,7 @@ class AgglomerateForm(QWidget):
         self.energy = EnergyPlot(workspace.viewer)
         self.errors = ErrorPlot(workspace.viewer)
         self.plot_choice = QComboBox()
+        make_narrow(self.plot_choice)
         for name in ("Energy", ERRORS):
             self.plot_choice.addItem(name)
         self.plot_choice.setToolTip("What the plot shows over the decisions; errors need a truth.")

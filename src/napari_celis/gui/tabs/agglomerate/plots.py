@@ -15,7 +15,7 @@ from napari_celis.evaluation.error_curve import ErrorCurve
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.themed_plot import ThemedPlot
 
-HEIGHTS = (96, 190)
+HEIGHTS = (80, 190)
 """Least and greatest height in pixels: plots take the room that a high window has."""
 N_BINS = 60
 COUNTS = {0: "0", 10: "10", 100: "100", 1_000: "1k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QLabel, QSlider, QVBoxLayout, QWidget
 
-from napari_celis.gui.qt.widgets import button, heading, row
+from napari_celis.gui.qt.widgets import button, heading, row, share_width
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
 
@@ -29,6 +29,7 @@ class Timeline(QWidget):
             "Take back every decision after the one shown; one Redo brings them again.",
         )
         self.latest = button("Show latest", self._on_latest, "Leave the preview.")
+        share_width(self.go_back, self.latest)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(row(heading("Timeline"), self.step_text, stretch=(1, 0)))

@@ -123,7 +123,8 @@ class DecisionInspector(QWidget):
         layout.setSpacing(4)
         layout.addWidget(self.segments)
         layout.addLayout(row(self.score, self.verdict, stretch=(0, 1)))
-        for widget in (self.meaning, self.parts, self._decide, self._confirm):
+        # First the buttons: what explains the score may be out of sight in a low window.
+        for widget in (self._decide, self._confirm, self.meaning, self.parts):
             layout.addWidget(widget)
         layout.addLayout(row(self.centres, self.meshes, stretch=(1, 1)))
 

@@ -147,7 +147,8 @@ class DecisionsTab(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 6, 6, 6)
         layout.setSpacing(6)
-        layout.addLayout(row(self.toggle, self.next, self.undo, self.redo, stretch=(0, 1, 1, 1)))
+        layout.addLayout(row(self.next, self.undo, self.redo, stretch=(1, 1, 1)))
+        layout.addWidget(self.toggle)
         layout.addWidget(self.learning)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.inspector)
@@ -239,6 +240,9 @@ class DecisionsTab(QWidget):
         is_narrow = self.view.viewport().width() < NARROWEST * self.table.columnCount()
         for column in range(2, 2 + len(self._parts)):
             self.view.setColumnHidden(column, is_narrow)
+        # The numbers of the others would be cut off.
+        is_tight = self.view.viewport().width() < NARROWEST * (self.table.columnCount() - len(self._parts))
+        self.view.setColumnHidden(2 + len(self._parts), is_tight)
         longest = max(STATE_NAMES.values(), key=len)
         self.view.fix_widths({0: RANK_ROOM, self.table.columnCount() - 1: longest})
 

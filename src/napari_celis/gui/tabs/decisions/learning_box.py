@@ -17,7 +17,7 @@ LEARN_TIP = (
 )
 GO_ON_TIP = (
     "After you merge, keep apart or confirm, merge what is below the threshold now, without being asked. "
-    "After a cut or a `not here` the run holds: it could take the same merge again."
+    "After a cut or a `not here` the run holds, so that you can look at what it did."
 )
 
 

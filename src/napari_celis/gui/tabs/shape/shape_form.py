@@ -36,8 +36,8 @@ from napari_celis.gui.tabs.shape.shape_player import LinePlayer
 
 LOOKING = "Looking at this centre …"
 MEANING = (
-    "Each line joins two sampled voxels: white if both lie in one segment, black if not, orange where the "
-    "merge changes that. These answers are all that the model knows of the shape around this centre."
+    "White lines join two voxels of one segment, black lines two of different ones; orange ones change with "
+    "the merge. This is all that the model sees of the shape here."
 )
 SHOWN_AT_FIRST = ("pairs", "box", "region")
 MERGES = 1
