@@ -12,6 +12,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.decisions import ActionState, Candidates, list_candidates
 from napari_celis.core.question_list import list_questions, open_questions_of
 from napari_celis.core.questions import Question, QuestionKind, Questions, question_order
+from napari_celis.core.remaining_error import RemainingError, remaining_error
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.engine.tables import RunTables
@@ -25,6 +26,8 @@ class Asked:
     """Decisions that stood then."""
     questions: Questions
     """In no particular order."""
+    left: RemainingError
+    """What they say of the error that is left."""
 
 
 class DecisionQueue:
@@ -71,6 +74,11 @@ class DecisionQueue:
             self._ordered = (key, questions.take(order))
         return self._ordered[1]
 
+    @property
+    def left(self) -> RemainingError | None:
+        """How much error the newest questions expect to be left; None before there are any."""
+        return None if self._asked is None else self._asked[1].left
+
     def order(self) -> np.ndarray:
         """List the actions of the questions, int64, the largest gain first."""
         return self.questions().action
@@ -112,7 +120,7 @@ class DecisionQueue:
                 # The engine is further than the snapshot: the next one is on its way.
                 return candidates, None
             questions = list_questions(agglomerator, threshold, candidates=candidates)
-            return candidates, Asked(len(snapshot.steps), questions)
+            return candidates, Asked(len(snapshot.steps), questions, remaining_error(questions))
 
         def keep(result: tuple[Candidates, Asked | None]) -> None:
             candidates, asked = result
@@ -131,7 +139,7 @@ class DecisionQueue:
             tables.supervoxels, tables.actions, self.candidates(), snapshot.scores, self._engine.threshold,
             snapshot.steps, scores_are_odds=tables.scores_are_odds,
         )  # fmt: skip
-        return Asked(len(snapshot.steps), questions)
+        return Asked(len(snapshot.steps), questions, remaining_error(questions))
 
 
 def still_asked(asked: Asked, snapshot: Snapshot, candidates: Candidates, actions: ActionTable) -> Questions:

@@ -41,6 +41,7 @@ from napari_celis.gui.tabs.decisions.decision_table import (
 from napari_celis.gui.tabs.decisions.errors_tab import ErrorsTab
 from napari_celis.gui.tabs.decisions.history_tab import HistoryTab
 from napari_celis.gui.tabs.decisions.learning_box import LearningBox
+from napari_celis.gui.tabs.decisions.left_page import LeftPage
 from napari_celis.gui.tabs.decisions.segments_page import SegmentsPage
 
 EMPTY = (
@@ -68,6 +69,7 @@ class DecisionsTab(QWidget):
         self.history = HistoryTab(workspace)
         self.segments = SegmentsPage(workspace)
         self.errors = ErrorsTab(workspace)
+        self.left = LeftPage(workspace)
         self.inspector = DecisionInspector(workspace)
         self.learning = LearningBox(workspace)
         self._parts: dict[str, np.ndarray] = {}
@@ -142,6 +144,7 @@ class DecisionsTab(QWidget):
         self.tabs = QTabWidget()
         self.tabs.addTab(candidates, "Merges")
         self.tabs.addTab(self.segments, "Segments")
+        self.tabs.addTab(self.left, "Left")
         self.tabs.addTab(self.history, "History")
         self.tabs.addTab(self.errors, "Errors")
         layout = QVBoxLayout(self)
