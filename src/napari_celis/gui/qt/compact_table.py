@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from qtpy.QtCore import QSize, Qt
+from qtpy.QtCore import QPoint, QSize, Qt
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 MIDDLE = Qt.AlignmentFlag.AlignCenter
@@ -60,7 +60,11 @@ class CompactTable(QTableView):
         """Let a click with the right button on the titles open the menu of columns."""
         header = self.horizontalHeader()
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(lambda at: self.column_menu().exec(header.mapToGlobal(at)))
+        # No lambda: one that holds the header made PyQt6 crash when the table was sorted.
+        header.customContextMenuRequested.connect(self._open_column_menu)
+
+    def _open_column_menu(self, at: QPoint) -> None:
+        self.column_menu().exec(self.horizontalHeader().mapToGlobal(at))
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Ask for little and take what the window leaves: what Qt asks for makes the whole tab scroll."""

@@ -43,7 +43,7 @@ def arrays_of(n, seed=0):
         area=rng.integers(1, 500, n),
         smaller=rng.integers(1, 10**5, n),
         larger=rng.integers(10**5, 10**7, n),
-        state=rng.integers(0, 5, n).astype(np.uint8),
+        state=rng.integers(0, 6, n).astype(np.uint8),
         u_id=np.arange(n, dtype=np.uint64) + 2**40,
         v_id=np.arange(n, dtype=np.uint64) + 2**40 + 1,
         parts={"near": rng.normal(size=n), "far": rng.normal(size=n)},
