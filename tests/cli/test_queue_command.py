@@ -143,7 +143,7 @@ def test_no_about_two_that_others_joined_cuts_between_them(asked, run, data):
     assert "lines 3, 4 together make them one" in words
 
 
-def test_contradictions_name_both_lines_or_the_later_counts(asked, run, data):
+def test_contradictions_name_both_lines_or_the_later_counts(asked, run, data, tmp_path):
     rows, _ = asked
     row = next(row for row in rows if row["question"] == "same neuron?")
     pair = row["u_id"], row["v_id"]
@@ -151,6 +151,8 @@ def test_contradictions_name_both_lines_or_the_later_counts(asked, run, data):
     code, words, segments = run(answers)
     assert (code, segments) == (1, None)
     assert "lines 2 and 3 contradict each other" in words
+    assert run(answers, "--session", tmp_path / "new.celis")[0] == 1
+    assert not (tmp_path / "new.celis").exists()
     code, words, segments = run(answers, "--prefer", "newer")
     assert code == 0, words
     assert labels_of(segments, data, pair[0]) == labels_of(segments, data, pair[1])

@@ -100,7 +100,6 @@ def agglomerate(
 
     from napari_celis.core.volume import Volume
     from napari_celis.io.volumes import write_volume
-    from napari_celis.pipeline.answering import require_answers
 
     given = {"image": image, "supervoxels": supervoxels, "affinities": affinities, "model": model}
     goes_on = session is not None and session.exists()
@@ -125,10 +124,9 @@ def agglomerate(
             choice = open_choice(
                 given, threshold, None if policy is None else policy.value, any_voxel_size=any_voxel_size
             )
-            prepared, kept_in = _begin(stack, choice, session, given)
+            prepared, kept_in = _begin(stack, choice, session, given, answers)
         agglomerator = prepared.agglomerator
-        if answers is not None:
-            require_answers(answers, agglomerator.supervoxels, agglomerator.actions)
+        _require_answers(answers, agglomerator)
         n_before = len(agglomerator.history)
         stop_at = prepared.threshold if threshold is None else _checked(threshold)
         figures = {"policy": prepared.policy, **_figures(agglomerator, stop_at, kept_in), "earlier": n_before}
@@ -173,9 +171,13 @@ def _checked(threshold: float) -> float:
 
 
 def _begin(
-    stack: ExitStack, choice: Choice, session: Path | None, given: dict[str, str | None]
+    stack: ExitStack,
+    choice: Choice,
+    session: Path | None,
+    given: dict[str, str | None],
+    answers: Answers | None,
 ) -> tuple[Prepared, Session | None]:
-    """Prepare from scratch, and begin a session if one is wanted."""
+    """Prepare from scratch, and begin a session if one is wanted and the answers are about its volume."""
     from napari_celis.cli.progress import stage_bars
     from napari_celis.pipeline.recipe import prepare
     from napari_celis.pipeline.session_data import Sources
@@ -184,6 +186,7 @@ def _begin(
     with stage_bars() as report:
         prepared = prepare(choice, report, say=say)
     stack.enter_context(prepared.agglomerator)
+    _require_answers(answers, prepared.agglomerator)
     if session is None:
         return prepared, None
     volumes = {role: path for role, path in given.items() if path is not None and role != "model"}
@@ -243,6 +246,14 @@ def _read_answers(path: Path, prefer: PreferOption | None) -> Answers:
 
     answers = read_answers(path)
     return answers if prefer is None else newest_only(answers)
+
+
+def _require_answers(answers: Answers | None, agglomerator: Agglomerator) -> None:
+    """Refuse answers that contradict each other or are about something else, before anything is decided."""
+    from napari_celis.pipeline.answering import require_answers
+
+    if answers is not None:
+        require_answers(answers, agglomerator.supervoxels, agglomerator.actions)
 
 
 def _follow(agglomerator: Agglomerator, answers: Answers, session: Session | None) -> dict[str, Any]:

@@ -28,11 +28,10 @@ ORDERED = 1_000
 APART_ANSWERS: frozenset[StepKind] = frozenset({"not-here"})
 """A contact with one of these on any of its actions has been looked at, and stays apart."""
 MADE_ANSWERS: frozenset[StepKind] = frozenset({"manual", "confirm", "not-here"})
-"""A merge with one of these as the newest decision has been looked at, and stays."""
-CORRECTIONS: frozenset[StepKind] = frozenset({"manual", "cut"})
-"""Answers that change the segmentation; one that is hard to believe is asked about once more."""
+"""A merge with one of these as the newest decision has been looked at, and those beside it count less."""
 SLIPS = 0.05
-"""Share of answers that are slips of the hand."""
+"""Share of answers that are slips of the hand. A merge by hand or a cut changes the segmentation, so one that
+is hard to believe is asked about once more; a second answer settles it."""
 
 
 class QuestionKind(IntEnum):
@@ -183,7 +182,8 @@ def open_questions(
 ) -> Questions:
     """Ask "same neuron?" about every contact of two segments that nobody has decided about.
 
-    A contact is named by its best action, of equals by the one with the largest area.
+    A contact is named by its best action, of equals by the one with the largest area. One that a cut opened
+    is asked about with what the cut says.
 
     Parameters
     ----------
@@ -218,6 +218,8 @@ def made_questions(
     merges: JudgedMerges, wrong_merge: np.ndarray, n_voxels: float, answers: Mapping[int, StepKind]
 ) -> Questions:
     """Ask "still right?" about every merge that holds a segment together and that nobody has confirmed.
+
+    Those made by hand are asked about with what the hand says.
 
     Parameters
     ----------

@@ -170,9 +170,7 @@ def take_answers(
     except ActionError as error:
         while len(agglomerator.history) > n_before:
             agglomerator.undo()
-        raise ActionError(
-            f"{answers.at(answer)}, cannot be followed: {error} Nothing was changed."
-        ) from error
+        raise ActionError(f"{answers.at(answer)}, cannot be followed: {error} No answer was.") from error
     return AnswersTaken(*counts)
 
 
