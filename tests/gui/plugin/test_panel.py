@@ -37,11 +37,13 @@ def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_vie
     workspace.data.use_model(small_model())
     assert panel.status.isHidden()
     # Sentences and progress have their place: nothing moves under the mouse when they come.
+    qtbot.waitUntil(lambda: panel.isVisible() and panel.width() < 500)
+    panel.layout().activate()
     place = panel.tabs.geometry()
     for sentence in ("Short.", "A sentence that goes on and on. " * 12):
         workspace.messages.say(sentence)
         panel.progress.show_progress(Progress("a stage with a long name, too long for its line", 0.5))
-        qtbot.wait(20)
+        panel.layout().activate()
         assert panel.tabs.geometry() == place
         assert panel.help.isHidden()
         assert panel.session.name.isHidden()

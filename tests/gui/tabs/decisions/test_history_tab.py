@@ -40,7 +40,7 @@ def test_the_newest_is_on_top_with_its_maker_and_score(qtbot, qtmodeltester):
         ["4", "you", "cut", "–", "97"],
         ["3", "you", "keep apart", "−3.250", "98"],
         ["2", "you", "merge", "−2.250", "99"],
-        ["1", "greedy", "merge", "−1.250", "100"],
+        ["1", "run", "merge", "−1.250", "100"],
     ]
     model.show(steps, "you")
     assert [line[1] for line in texts(model)] == ["you"] * 3

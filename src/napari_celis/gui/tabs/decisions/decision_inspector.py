@@ -106,8 +106,8 @@ class DecisionInspector(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(4)
         # Twelve columns: four answers above three decisions.
-        for index, name in enumerate(("yes", "no", "not_here", "unsure")):
-            grid.addWidget(self.buttons[name], 0, 3 * index, 1, 3)
+        for name, column, width in (("yes", 0, 3), ("no", 3, 2), ("not_here", 5, 4), ("unsure", 9, 3)):
+            grid.addWidget(self.buttons[name], 0, column, 1, width)
         for index, name in enumerate(("merge", "keep_apart", "cut")):
             grid.addWidget(self.buttons[name], 1, 4 * index, 1, 4)
         # It takes the place of the button for the decision that it takes out.

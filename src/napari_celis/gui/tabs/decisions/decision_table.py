@@ -49,6 +49,7 @@ ANSWERED = {
 NO_RANK = np.iinfo(np.int64).max
 RANK_ROOM = "000000"
 """As wide as a rank in the queue, with the arrow of the sorted column beside its title."""
+SCORE_ROOM = "+00.000"
 NO_SCORE = "–"
 ENERGY_CHANGE = "ΔE"
 PART_TIP = "Energy change by descriptor spec {}"

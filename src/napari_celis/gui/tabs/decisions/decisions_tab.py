@@ -33,6 +33,7 @@ from napari_celis.gui.tabs.decisions.decision_table import (
     NARROWEST,
     NO_RANK,
     RANK_ROOM,
+    SCORE_ROOM,
     STATE_NAMES,
     DecisionArrays,
     DecisionFilter,
@@ -247,7 +248,7 @@ class DecisionsTab(QWidget):
         is_tight = self.view.viewport().width() < NARROWEST * (self.table.columnCount() - len(self._parts))
         self.view.setColumnHidden(2 + len(self._parts), is_tight)
         longest = max(STATE_NAMES.values(), key=len)
-        self.view.fix_widths({0: RANK_ROOM, self.table.columnCount() - 1: longest})
+        self.view.fix_widths({0: RANK_ROOM, 1: SCORE_ROOM, self.table.columnCount() - 1: longest})
 
     def _count_rows(self) -> None:
         n_rows = self.table.rowCount()
