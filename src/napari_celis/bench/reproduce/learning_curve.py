@@ -250,8 +250,8 @@ def describe(numbers: Numbers) -> list[Block]:
             groups,
         ),
         Paragraph(
-            f"With energies of {points[-1]['phantoms']} phantoms the VI differs by {gained:+.3f} bits from "
-            "that of the contact alone. The paper has no learning curve: it learns from about half of "
+            f"With energies of {points[-1]['phantoms']} phantoms the VI differs by {abs(gained):.3f} bits "
+            "from that of the contact alone. The paper has no learning curve: it learns from about half of "
             "FIB-25, billions of voxels, on many machines. Here everything is small, so this says how "
             "quickly energies learn, and not how far they would get."
         ),

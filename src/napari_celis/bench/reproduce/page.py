@@ -28,7 +28,7 @@ a:hover { text-decoration: underline; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 caption { caption-side: bottom; text-align: left; padding-top: .4rem; }
 th, td { padding: .28rem .7rem; text-align: right; vertical-align: bottom; }
-th:first-child, td:first-child, .words th, .words td { text-align: left; }
+th:first-child, td:first-child, .words th, .words td, th.text, td.text { text-align: left; }
 td:first-child, th:first-child { padding-left: 0; }
 th { font-weight: 600; }
 tr.groups th { text-align: center; padding-bottom: 0; color: #6a6a6a; font-weight: 500; }
@@ -136,15 +136,24 @@ def _block(block: Block) -> str:
 def _table(table: Table, kind: str = "") -> str:
     """Write a table; cells that are best are bold."""
     best = set(table.best)
+    text = {j for j in range(1, len(table.heading)) if not any(_is_number(row[j]) for row in table.rows)}
     is_words = kind == "words" or not any(_is_number(cell) for row in table.rows for cell in row[1:])
     head = ""
     if table.groups:
         cells = "".join(f'<th colspan="{n}">{_marked(text)}</th>' for text, n in table.groups)
         head = f'<tr class="groups">{cells}</tr>'
-    head += '<tr class="heading">' + "".join(f"<th>{_marked(text)}</th>" for text in table.heading) + "</tr>"
+    head += (
+        '<tr class="heading">'
+        + "".join(
+            f"{'<th class=text>' if j in text else '<th>'}{_marked(title)}</th>"
+            for j, title in enumerate(table.heading)
+        )
+        + "</tr>"
+    )
     body = []
     for i, row in enumerate(table.rows):
-        opening = ['<td class="best">' if (i, j) in best else "<td>" for j in range(len(row))]
+        names = ["best" if (i, j) in best else "text" if j in text else "" for j in range(len(row))]
+        opening = [f'<td class="{name}">' if name else "<td>" for name in names]
         cells = "".join(f"{tag}{_marked(cell)}</td>" for tag, cell in zip(opening, row, strict=True))
         body.append(f"<tr>{cells}</tr>")
     caption = f"<caption>{_marked(table.caption)}</caption>" if table.caption else ""

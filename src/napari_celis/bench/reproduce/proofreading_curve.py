@@ -30,7 +30,7 @@ NAMES = {
     "gain, learning": "by expected gain, learning from answers",
     "uncertainty": "by uncertainty",
     "random": "at random",
-    "best": "by the truth: no order is better",
+    "best": "by the truth, largest gain first",
 }
 
 

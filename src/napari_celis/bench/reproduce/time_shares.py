@@ -160,12 +160,12 @@ def describe(numbers: Numbers) -> list[Block]:
     heading = ("", "merges", "energies evaluated", "seconds", "descriptors", "energy model", "the rest")
     return [
         Paragraph(
-            "One thread, first scores included, affinities and image features known. *The model* "
-            "agglomerates the whole judged volume by energy with its own small networks; *networks of the "
-            "paper's size* (2048 wide, 512 image features, random weights, its five descriptors) take some "
-            "merges on a block from the middle. One pass per centre gives all its descriptors here, so "
-            "they cost less than in the paper; with small networks the queue and the graph of segments "
-            "count too."
+            "One thread, time of the clock, first scores included, affinities and image features known. "
+            "*The model* agglomerates the whole judged volume by energy with its own small networks; "
+            "*networks of the paper's size* (2048 wide, 512 image features, random weights, its five "
+            "descriptors) take some merges on a block from the middle. One pass per centre gives all its "
+            "descriptors here, so they cost less than in the paper; with small networks the queue and the "
+            "graph of segments count too."
         ),
         Picture(draw(shares), "Shares of descriptors, energy model and the rest as bars: the paper and here"),
         Table(heading, rows),
