@@ -35,6 +35,7 @@ STEP_NAMES: dict[StepKind, str] = {
     "manual": "your merge of",
     "keep-apart": "your “no” to",
     "cut": "your cut between",
+    "split": "your split into",
     "confirm": "your “still right” for",
     "not-here": "your “not here” for",
 }
@@ -305,7 +306,7 @@ class DecisionController(QObject):
         if step is None:
             return
         what = f"Taken back: {STEP_NAMES[step.kind]} {step.u_id} and {step.v_id}."
-        if step.kind == "greedy" or step.action_index < 0:
+        if step.kind in ("greedy", "split") or step.action_index < 0:
             self._messages.say(what, "")
         else:
             self._return_to(step.action_index, f"{what} This is its question again.")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.journal import Event
+from napari_celis.io.session.records import SessionSplit
 
 SAVE_SECONDS = 0.1
 """Merges of a run are written together, at least this often, and always before they are shown."""
@@ -22,6 +23,9 @@ class DecisionRecorder(Protocol):
 
     def hear(self, event: Event, note: str) -> None:
         """Take a decision, an undo or a redo, and what a person says about it; called for each, in order."""
+
+    def add_split(self, split: SessionSplit) -> None:
+        """Take where a supervoxel was split; the event that says so follows."""
 
     def switch_learning(self, *, is_on: bool) -> None:
         """Take that answers are learned from, or no longer, from here on."""
@@ -56,6 +60,11 @@ class Recording:
         """Pass on what happens to the history."""
         if self._recorder is not None:
             self._recorder.hear(event, self.note)
+
+    def add_split(self, split: SessionSplit) -> None:
+        """Pass on where a supervoxel was split."""
+        if self._recorder is not None:
+            self._recorder.add_split(split)
 
     def switch_learning(self, *, is_on: bool) -> None:
         """Pass on that answers are learned from, or no longer."""

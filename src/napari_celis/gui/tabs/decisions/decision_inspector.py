@@ -14,6 +14,7 @@ from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
 from napari_celis.gui.session.engine.tables import RunTables
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.part_bars import PartBars
+from napari_celis.gui.tabs.decisions.split_box import SplitBox
 
 NOTHING = "Choose a row, press {next} for the next question, or click two segments in the canvas."
 LEARNED = "How much speaks against this merge, as learned from examples (log-odds). The bars add up to it."
@@ -40,6 +41,7 @@ BUTTONS = {
     "merge": ("Merge", "Join the two selected segments, and stay."),
     "keep_apart": ("Keep apart", "Never join these two segments; and stay."),
     "cut": ("Cut…", "Show what a cut would do, before it is done."),
+    "split": ("Split…", "Split the selected segment between seeds of two colours, with a preview."),
 }
 """Text and explanation of the buttons whose keys can be chosen."""
 MORE_CUTS = "Takes {} decisions; undo takes them back one by one."
@@ -77,6 +79,7 @@ class DecisionInspector(QWidget):
             "merge": button("Merge", decisions.merge, ""),
             "keep_apart": button("Keep apart", decisions.keep_apart, ""),
             "cut": button("Cut…", decisions.plan_cut, ""),
+            "split": button("Split…", workspace.split_tool.start, ""),
             "confirm": button("Cut", decisions.confirm, "Carry out the cut that is shown.", "Enter"),
             "cancel": button("Cancel", decisions.clear, "Leave everything as it is.", "Esc"),
         }
@@ -93,19 +96,22 @@ class DecisionInspector(QWidget):
             "Make 3-D surfaces of the selected segments while the view is 2-D too; in 3-D they always appear."
         )
         self.meshes.toggled.connect(self.highlight.meshes.always_show)
+        self.split = SplitBox(workspace)
         self._lay_out()
         decisions.changed.connect(self.refresh)
+        workspace.split_tool.changed.connect(self.refresh)
 
     def _lay_out(self) -> None:
         self._decide, self._confirm = QWidget(), QWidget()
         grid = QGridLayout(self._decide)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(4)
-        # Twelve columns: four answers above three decisions.
+        # As wide as their texts are long, in a narrow panel.
+        widths = {"merge": 6, "keep_apart": 7, "cut": 5, "split": 6}
         for index, name in enumerate(("yes", "no", "not_here", "unsure")):
-            grid.addWidget(self.buttons[name], 0, 3 * index, 1, 3)
-        for index, name in enumerate(("merge", "keep_apart", "cut")):
-            grid.addWidget(self.buttons[name], 1, 4 * index, 1, 4)
+            grid.addWidget(self.buttons[name], 0, 6 * index, 1, 6)
+        for index, (name, width) in enumerate(widths.items()):
+            grid.addWidget(self.buttons[name], 1, sum(list(widths.values())[:index]), 1, width)
         for made in self.buttons.values():
             # Four side by side in a narrow panel.
             made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -116,7 +122,7 @@ class DecisionInspector(QWidget):
         layout.setSpacing(4)
         layout.addWidget(self.segments)
         layout.addLayout(row(self.score, self.verdict, stretch=(0, 1)))
-        for widget in (self.meaning, self.parts, self._decide, self._confirm):
+        for widget in (self.meaning, self.parts, self._decide, self._confirm, self.split):
             layout.addWidget(widget)
         layout.addLayout(row(self.centres, self.meshes, stretch=(1, 1)))
 
@@ -130,18 +136,20 @@ class DecisionInspector(QWidget):
         if not self.isVisible():
             return
         decisions = self.decisions
-        is_cut = decisions.plan is not None
+        is_split = self.workspace.split_tool.is_on
+        is_cut = decisions.plan is not None and not is_split
         self.segments.setText(self._segments_text())
-        score = None if is_cut else decisions.pair.score
+        score = None if is_cut or is_split else decisions.pair.score
         self.score.setVisible(score is not None)
         self.score.setText("" if score is None else signed(score))
         self.verdict.setText(self._verdict_text())
+        self.verdict.setVisible(not is_split)
         self.parts.setVisible(score is not None)
         self.meaning.setVisible(score is not None and self.workspace.run.policy == "learned")
         self.meaning.setText(LEARNED)
         self.parts.setToolTip(TIPS[self.workspace.run.policy])
         self.parts.show_parts(decisions.pair.parts)
-        self._decide.setVisible(not is_cut)
+        self._decide.setVisible(not is_cut and not is_split)
         self._confirm.setVisible(is_cut)
         self._enable()
 
@@ -163,7 +171,8 @@ class DecisionInspector(QWidget):
         self.buttons["keep_apart"].setEnabled(is_open)
         for name in ("merge", "not_here"):
             self.buttons[name].setEnabled(is_touching)
-        self.buttons["cut"].setEnabled(n_selected == 1 or (n_selected == 2 and not is_pair))
+        for name in ("cut", "split"):
+            self.buttons[name].setEnabled(n_selected == 1 or (n_selected == 2 and not is_pair))
 
     def _segments_text(self) -> str:
         """Name the selected segments, each with the colour it has in the canvas."""

@@ -22,6 +22,7 @@ KINDS = {
     "manual": "merge",
     "keep-apart": "keep apart",
     "cut": "cut",
+    "split": "split",
     "confirm": "still right",
     "not-here": "not here",
 }
@@ -29,13 +30,14 @@ HEADERS = (
     ("Step", "Place in the history"),
     ("Who", "Greedy, or you"),
     ("What", "Kind of decision"),
-    ("Score", "Score when it was decided; a cut and a merge that is still right have none"),
+    ("Score", "Score when it was decided; a cut, a split and a merge that is still right have none"),
     ("Left", "Segments left afterwards"),
 )
 COLOURS = {
     "manual": "sky",
     "keep-apart": "orange",
     "cut": "vermilion",
+    "split": "vermilion",
     "confirm": "sky",
     "not-here": "orange",
 }
@@ -116,7 +118,7 @@ def _texts(step: Step) -> tuple[str, ...]:
         str(step.index + 1),
         who,
         KINDS[step.kind],
-        "–" if step.kind in ("cut", "confirm") else signed(step.score),
+        "–" if step.kind in ("cut", "split", "confirm") else signed(step.score),
         short_number(step.n_segments),
     )
 
