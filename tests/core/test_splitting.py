@@ -12,9 +12,10 @@ from core.test_recorded import same
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
+from napari_celis.core.seeded_cut import plan_seeded_cut
 from napari_celis.core.split_parts import SplitGround
 from napari_celis.core.splits import DividedVolume, SupervoxelSplit, divided_history, next_id
-from napari_celis.core.splitting import begin_split, carry_out_split, plan_split
+from napari_celis.core.splitting import begin_split, carry_out_split
 from napari_celis.core.supervoxels import Supervoxels
 
 OPERATIONS = ("step", "step", "merge", "merge", "keep apart", "cut", "undo", "redo")
@@ -30,6 +31,12 @@ def draw_split(data, supervoxels):
     pair = data.draw(st.permutations(range(len(voxels))))[:2]
     ground = SplitGround.of(supervoxels, supervoxel, None)
     return ground.split(ground.sides(*([voxels[one].tolist()] for one in pair)))
+
+
+def plan_between_parts(parts, split):
+    """A cut that has the two parts of a supervoxel on different sides."""
+    index_of = parts.supervoxels.index_of
+    return plan_seeded_cut(parts, [index_of(split.supervoxel_id)], [index_of(split.new_id)])
 
 
 def as_before(segments, split):
@@ -81,7 +88,7 @@ def test_a_split_is_exact_keeps_every_decision_and_can_be_undone(
         parts.journal.listener = events.append
         splits[split.new_id] = split
         others = {group for group in segments_of(parts) if split.supervoxel_id not in group}
-        steps = carry_out_split(parts, split, plan_split(parts, split))
+        steps = carry_out_split(parts, [split], plan_between_parts(parts, split))
         assert (steps[0].kind, steps[0].u_id, steps[0].v_id) == ("split", split.supervoxel_id, split.new_id)
         assert not any({split.supervoxel_id, split.new_id} <= group for group in segments_of(parts))
         assert others <= segments_of(parts)

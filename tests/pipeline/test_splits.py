@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from core.test_splitting import plan_between_parts
 from napari_celis.cli import app
 from napari_celis.core.errors import ActionError
 from napari_celis.core.split_parts import SplitGround
-from napari_celis.core.splitting import carry_out_split, plan_split
+from napari_celis.core.splitting import carry_out_split
 from napari_celis.io.session.file import Session
 from napari_celis.io.session.kept_arrays import folder_beside
 from napari_celis.io.session.records import SessionError, SessionSplit
@@ -40,7 +41,7 @@ def split_largest(agglomerator, divider, writer):
     parts = divider.divide(agglomerator, split).agglomerator
     writer.add_split(SessionSplit(split, supervoxel_checksum(supervoxels, split.supervoxel_id)))
     parts.journal.listener = writer
-    carry_out_split(parts, split, plan_split(parts, split))
+    carry_out_split(parts, [split], plan_between_parts(parts, split))
     writer.flush()
     agglomerator.close()
     return parts, split

@@ -75,10 +75,7 @@ def plan_seeded_cut(
     table, members = agglomerator.actions, forest.members
     if strength is None:
         strength = table.area
-    is_inside = np.zeros(table.n_supervoxels + 1, dtype=bool)
-    is_inside[members] = True
-    rows = np.flatnonzero(is_inside[table.u] & is_inside[table.v])
-    u, v = (np.searchsorted(members, ends[rows]) for ends in (table.u, table.v))
+    rows, u, v = contacts_inside(table, members)
     seeds = [np.searchsorted(members, np.unique(side)) for side in (first, second)]
     on_first = weakest_cut(len(members), u, v, strength[rows], seeds[0], seeds[1])
     is_taken = agglomerator.taken()[rows]
@@ -96,6 +93,22 @@ def plan_seeded_cut(
         len(ends[0]),
         tuple(apart),
     )
+
+
+def contacts_inside(actions: ActionTable, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the contacts inside a segment: their rows, and the places of their two ends in `members`.
+
+    Parameters
+    ----------
+    actions : ActionTable
+        All contacts.
+    members : ndarray of int
+        Dense indices of the supervoxels of the segment, ascending.
+    """
+    is_inside = np.zeros(actions.n_supervoxels + 1, dtype=bool)
+    is_inside[members] = True
+    rows = np.flatnonzero(is_inside[actions.u] & is_inside[actions.v])
+    return rows, np.searchsorted(members, actions.u[rows]), np.searchsorted(members, actions.v[rows])
 
 
 def weakest_cut(
@@ -139,27 +152,42 @@ def weakest_cut(
     return reached[node]
 
 
-def _require_seeds(agglomerator: Agglomerator, first: Sequence[int], second: Sequence[int]) -> MergeForest:
-    """Refuse seeds that no cut can part; returns the merges of their segment."""
-    ids = agglomerator.supervoxels.ids
+def require_one_segment(
+    supervoxels: Supervoxels, segments: np.ndarray, first: Sequence[int], second: Sequence[int]
+) -> None:
+    """Refuse seeds that are on one side only, in the background or in several segments.
+
+    Parameters
+    ----------
+    supervoxels : Supervoxels
+        The volume.
+    segments : ndarray
+        Segment of every dense index.
+    first, second : sequence of int
+        Dense indices of the supervoxels with seeds.
+    """
     if not len(first) or not len(second):
         empty, full = ("A", "B") if not len(first) else ("B", "A")
         raise ActionError(f"All seeds are on side {full}. Set at least one on side {empty} too.")
     if min(*first, *second) < 1:
         raise ActionError("A seed lies in the background, which is in no segment. Set it in the segment.")
-    both = sorted(set(first) & set(second))
-    if both:
-        raise ActionError(
-            f"Supervoxel {ids[both[0]]} has seeds of both sides, and a cut goes between supervoxels. "
-            "Split that supervoxel first: set seeds of both sides in it alone."
-        )
-    segments = agglomerator.segment_ids()
     other = next((s for s in (*first, *second) if segments[s] != segments[first[0]]), None)
     if other is not None:
         raise ActionError(
-            f"Supervoxels {ids[first[0]]} and {ids[other]} are in different segments, but all seeds of a cut "
-            "lie in one. Remove the seeds in one of them."
+            f"Supervoxels {supervoxels.ids[first[0]]} and {supervoxels.ids[other]} are in different "
+            "segments, but all seeds of a cut lie in one. Remove the seeds in one of them."
         )
+
+
+def _require_seeds(agglomerator: Agglomerator, first: Sequence[int], second: Sequence[int]) -> MergeForest:
+    """Refuse seeds that no cut can part; returns the merges of their segment."""
+    both = sorted(set(first) & set(second))
+    if both and both[0] > 0:
+        raise ActionError(
+            f"Supervoxel {agglomerator.supervoxels.ids[both[0]]} has seeds of both sides, and a cut goes "
+            "between supervoxels. Split that supervoxel first: set seeds of both sides in it alone."
+        )
+    require_one_segment(agglomerator.supervoxels, agglomerator.segment_ids(), first, second)
     return agglomerator.merge_forest(int(first[0]))
 
 

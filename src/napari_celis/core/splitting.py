@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.cuts import CutPlan
 from napari_celis.core.journal import Event, Step
 from napari_celis.core.recorded import RecordedHistory, recorded_history
 from napari_celis.core.scores import EarlierScores
-from napari_celis.core.seeded_cut import plan_seeded_cut
 from napari_celis.core.split_scores import ScoresBeforeSplit
 from napari_celis.core.splits import DividedVolume, SupervoxelSplit
 
@@ -50,47 +48,24 @@ def begin_split(agglomerator: Agglomerator, split: SupervoxelSplit) -> SplitStar
     return SplitStart(volume, past, ScoresBeforeSplit.of(agglomerator, split.supervoxel_id))
 
 
-def plan_split(
-    agglomerator: Agglomerator,
-    split: SupervoxelSplit,
-    strength: np.ndarray | None = None,
-    *,
-    is_kept_apart: bool = True,
-) -> CutPlan:
-    """Plan how the segment of a supervoxel falls apart between its two parts.
+def carry_out_split(
+    agglomerator: Agglomerator, splits: Sequence[SupervoxelSplit], plan: CutPlan
+) -> tuple[Step, ...]:
+    """Part the parts of split supervoxels, and what hangs on them, to be taken back at once.
 
     Parameters
     ----------
     agglomerator : Agglomerator
         Of the parts, which are still merged.
-    split : SupervoxelSplit
-        The newest one.
-    strength : ndarray of int64, optional
-        From `contact_strength`.
-    is_kept_apart : bool
-        Whether the two sides are kept apart from then on.
-    """
-    index_of = agglomerator.supervoxels.index_of
-    ends = [index_of(split.supervoxel_id)], [index_of(split.new_id)]
-    return plan_seeded_cut(agglomerator, *ends, strength, is_kept_apart=is_kept_apart)
-
-
-def carry_out_split(agglomerator: Agglomerator, split: SupervoxelSplit, plan: CutPlan) -> tuple[Step, ...]:
-    """Part the two parts and what hangs on them, to be taken back at once.
-
-    Parameters
-    ----------
-    agglomerator : Agglomerator
-        Of the parts, which are still merged.
-    split : SupervoxelSplit
-        The newest one.
+    splits : sequence of SupervoxelSplit
+        The newest ones; none for a cut between supervoxels.
     plan : CutPlan
-        From `plan_split`.
+        From `plan_seeded_cut`, with the parts on different sides.
     """
-    own = split.supervoxel_id, split.new_id
+    own = [(split.supervoxel_id, split.new_id) for split in splits]
     with agglomerator.together():
-        first = agglomerator.split(*own)
-        cuts = [agglomerator.cut(*pair) for pair in plan.cuts if pair != own]
+        first = [agglomerator.split(*pair) for pair in own]
+        cuts = [agglomerator.cut(*pair) for pair in plan.cuts if pair not in own]
         merges = [agglomerator.merge(*pair) for pair in plan.merges]
         apart = [agglomerator.keep_apart(*pair) for pair in plan.apart]
-    return (first, *cuts, *merges, *apart)
+    return (*first, *cuts, *merges, *apart)

@@ -15,6 +15,7 @@ from napari_celis.gui.canvas.key_card import KeyCard
 from napari_celis.gui.canvas.keys import CARD_KEYS, CanvasKeys
 from napari_celis.gui.canvas.mouse_mode import MouseMode
 from napari_celis.gui.canvas.picking import CanvasPicker
+from napari_celis.gui.canvas.seed_layer import SeedLayer
 from napari_celis.gui.canvas.segmentation_view import SegmentationView
 from napari_celis.gui.session.workspace import Workspace
 
@@ -36,14 +37,16 @@ class Canvas(QObject):
         self.mouse_mode = MouseMode(self)
         self.keys = CanvasKeys(self)
         self.highlight = Highlight(workspace, self.segmentation, self)
+        self.seeds = SeedLayer(workspace, self.segmentation, self)
         self.picker = CanvasPicker(
-            workspace, self.segmentation, self.highlight, self.mouse_mode, self.keys, self
+            workspace, self.segmentation, self.highlight, self.seeds, self.mouse_mode, self.keys, self
         )
         # After the picker: what it shows comes before the camera, which napari may take long to follow.
         self.contact_view = ContactView(workspace, self.keys.choice, self)
         self.tidier = LayerListTidier(workspace.viewer, self._is_listed, lambda: self.picker.is_on, self)
         workspace.decisions.visited.connect(self._on_visited)
         workspace.segments.visited.connect(self.camera.fly_to)
+        workspace.split_tool.changed.connect(self._on_split)
         self.mouse_mode.changed.connect(self.tidier.tidy)
         workspace.run.changed.connect(self.tidier.tidy)
         workspace.closing.connect(self._let_go)
@@ -84,6 +87,11 @@ class Canvas(QObject):
     def _on_visited(self, position: np.ndarray) -> None:
         """Bring a contact into the middle of the canvas, as close as the contact view shows it."""
         self.camera.fly_to(position, self.contact_view.half_voxels())
+
+    def _on_split(self) -> None:
+        """Seeds are set in the canvas."""
+        if self.workspace.split_tool.is_on:
+            self.contact_view.leave()
 
     def _is_listed(self, layer: Layer) -> bool:
         return layer is self.segmentation.layer

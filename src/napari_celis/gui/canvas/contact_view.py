@@ -227,12 +227,16 @@ class ContactView(QObject):
 
     # Following.
 
+    def leave(self) -> None:
+        """Show the canvas, until the next question."""
+        self._switch(is_on=False)
+        self._action, self._request = -1, None
+
     def _follow(self) -> None:
         """Leave the pane when something else is looked at: another selection, nothing, or a planned cut."""
         decisions = self._decisions
         if decisions.plan is not None or decisions.pair.action != self._action:
-            self._switch(is_on=False)
-            self._action, self._request = -1, None
+            self.leave()
 
     def _on_advanced(self, snapshot: Any) -> None:
         """Show the segments of the question as they have become."""

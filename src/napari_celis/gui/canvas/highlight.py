@@ -11,6 +11,7 @@ from napari.utils.colormaps.standardize_color import transform_color
 from qtpy.QtCore import QObject
 
 from napari_celis.core.explain import CentreChanges
+from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.canvas.contact_tiles import Look
 from napari_celis.gui.canvas.meshes import SelectionMeshes
 from napari_celis.gui.canvas.segmentation_view import SegmentationView
@@ -81,6 +82,7 @@ class Highlight(QObject):
         self._workspace, self._viewer = workspace, workspace.viewer
         self._run, self._selection = workspace.run, workspace.selection
         self._decisions, self._pair = workspace.decisions, workspace.decisions.pair
+        self._tool = workspace.split_tool
         self._segmentation = segmentation
         self.segments: Labels | None = None
         self.centres: Points | None = None
@@ -93,6 +95,7 @@ class Highlight(QObject):
         self.meshes = SelectionMeshes(workspace, segmentation, self)
         self.meshes.changed.connect(self._show_one_body)
         self._decisions.changed.connect(self._show)
+        self._tool.changed.connect(self._show)
         self._run.changed.connect(self._on_run)
         self._viewer.dims.events.ndisplay.connect(self._on_view)
         self._viewer.dims.events.order.connect(self._on_view)
@@ -102,8 +105,11 @@ class Highlight(QObject):
 
     def values(self) -> np.ndarray:
         """Compute the value of every supervoxel in the layer that lights up, uint8 (N + 1,)."""
-        supervoxels, plan = self._run.supervoxels, self._decisions.plan
+        supervoxels, plan, split = self._supervoxels(), self._decisions.plan, self._tool.plan
         lut = np.zeros(1 if supervoxels is None else supervoxels.n + 1, dtype=np.uint8)
+        if split is not None:
+            lut[split.first_side], lut[split.second_side] = FIRST, SECOND
+            return lut
         if plan is not None:
             lut[plan.first_side], lut[plan.second_side] = SIDE_A, SIDE_B
             return lut
@@ -118,6 +124,16 @@ class Highlight(QObject):
         for supervoxel, value in zip(selected, (FIRST_CLICKED, SECOND_CLICKED), strict=False):
             lut[supervoxel] = value
         return lut
+
+    def _supervoxels(self) -> Supervoxels | None:
+        """Return what lights up: the parts that a split would make, if one is shown."""
+        split = self._tool.plan
+        return self._run.supervoxels if split is None else split.volume.supervoxels
+
+    @property
+    def _is_planned(self) -> bool:
+        """Whether the two sides of a cut or a split are shown."""
+        return self._decisions.plan is not None or self._tool.plan is not None
 
     def set_look(self, look: Look) -> None:
         """Draw the two segments as outlines, as fills, or not at all."""
@@ -140,21 +156,23 @@ class Highlight(QObject):
         """Bring all layers up to date."""
         if not self._is_at_work:
             return
-        self._segmentation.dim(len(self._selection.supervoxels) == 2 or self._decisions.plan is not None)
+        is_pair = len(self._selection.supervoxels) == 2
+        self._segmentation.dim(is_pair or self._is_planned or self._tool.is_on)
         self._show_segments()
         self._show_centres()
         self.meshes.show()
 
     def _show_segments(self) -> None:
-        lut = self.values()
+        lut, supervoxels = self.values(), self._supervoxels()
         if self.segments is None and lut.any():
             self._make_segments()
-        if self.segments is None:
+        if self.segments is None or supervoxels is None:
             return
-        data = self.segments.data
-        is_outlined = self._decisions.plan is None and self.look is Look.OUTLINE
-        if data.is_outlined != is_outlined or not np.array_equal(data.lut, lut):
-            data.lut, data.is_outlined = lut, is_outlined
+        data, dense = self.segments.data, supervoxels.dense
+        is_outlined = not self._is_planned and self.look is Look.OUTLINE
+        is_same = data.is_outlined == is_outlined and data.dense is dense and np.array_equal(data.lut, lut)
+        if not is_same:
+            data.dense, data.lut, data.is_outlined = dense, lut, is_outlined
             # The image shows through what is filled.
             self.segments.opacity = LINE_OPACITY if is_outlined else FILL_OPACITY
             redraw(self.segments, self._viewer.layers)
@@ -165,7 +183,7 @@ class Highlight(QObject):
         if self.segments is None:
             return
         is_doubled = bool(self.meshes.layers) and self._viewer.dims.ndisplay == 3
-        is_unwanted = self.look is Look.NOTHING and self._decisions.plan is None
+        is_unwanted = self.look is Look.NOTHING and not self._is_planned
         is_lit = bool(self.segments.data.lut.any()) and not is_doubled and not is_unwanted
         if is_lit != self._is_lit:
             self._is_lit = self.segments.visible = is_lit
@@ -238,7 +256,11 @@ class Highlight(QObject):
             self._viewer.layers.remove(layer)
 
     def _on_run(self) -> None:
-        """Make other layers for other supervoxels."""
+        """Make other layers for another run; where supervoxels became two, the layers stay."""
+        if self._run.engine is not None and self._run.engine is self._made_for:
+            self.meshes.clear()
+            self._show()
+            return
         for layer in (self.segments, self.centres):
             self._remove(layer)
         self.segments, self.centres, self._shown_centres = None, None, ((), -1)

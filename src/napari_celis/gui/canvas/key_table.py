@@ -55,12 +55,14 @@ KEY_GROUPS: dict[str, tuple[KeyCommand, ...]] = {
         KeyCommand("merge", "M", "merge them, and stay"),
         KeyCommand("keep_apart", "K", "keep them apart, and stay"),
         KeyCommand("cut", "C", "show a cut between them, or one out"),
+        KeyCommand("split", "X", "split one by seeds; again: the other colour"),
     ),
 }
 """What can be changed in the settings, as it is grouped on the card."""
 FIXED_KEYS = {
-    "Enter": "carry out the cut that is shown",
-    "Esc": "clear what is selected",
+    "Enter": "carry out the cut or split that is shown",
+    "Backspace": "take the last seed away",
+    "Esc": "clear what is selected, leave a split",
     "Ctrl+Enter": "run, pause",
     ".": "one step of the run",
     "?": "this card",

@@ -47,7 +47,7 @@ class SelectionMeshes(QObject):
         super().__init__(parent)
         self._viewer, self._data, self._run = workspace.viewer, workspace.data, workspace.run
         self._selection, self._decisions = workspace.selection, workspace.decisions
-        self._segmentation = segmentation
+        self._segmentation, self._tool = segmentation, workspace.split_tool
         self.is_always_on = False
         self._layers: dict[int, Surface] = {}
         self._wanted: tuple[Any, ...] = ()
@@ -68,7 +68,8 @@ class SelectionMeshes(QObject):
     def show(self) -> None:
         """Make the surfaces of what is selected now, in the background."""
         bodies = self._bodies()
-        wanted = tuple(body.tobytes() for body in bodies), self._decisions.plan is not None
+        split = self._tool.plan
+        wanted = tuple(body.tobytes() for body in bodies), self._decisions.plan is not None, split
         if wanted == self._wanted:
             return
         self._wanted = wanted
@@ -76,10 +77,12 @@ class SelectionMeshes(QObject):
         if not bodies or engine is None or geometry is None:
             self._hide()
             return
-        dense = engine.tables.supervoxels.dense
+        dense = (engine.tables if split is None else split.volume).supervoxels.dense
+        # The parts of a supervoxel lie in the box of their segment.
+        boxes = [geometry.box_of(body if split is None else split.members) for body in bodies]
 
         def make(_: Agglomerator) -> list[Mesh]:
-            return [smooth_surface(dense, body, geometry.box_of(body)) for body in bodies]
+            return [smooth_surface(dense, body, box) for body, box in zip(bodies, boxes, strict=True)]
 
         engine.ask(make, lambda meshes: self._add(wanted, meshes), key="meshes")
 
@@ -100,6 +103,8 @@ class SelectionMeshes(QObject):
         pair, plan = self._decisions.pair, self._decisions.plan
         if not is_shown or self._run.engine is None or pair.geometry is None:
             return []
+        if self._tool.plan is not None:
+            return [self._tool.plan.first_side, self._tool.plan.second_side]
         if plan is not None:
             return [side for side in (plan.first_side, plan.second_side) if len(side)]
         bodies = [pair.members(supervoxel) for supervoxel in self._selection.supervoxels]

@@ -13,9 +13,11 @@ from qtpy.QtWidgets import QDockWidget
 from napari_celis.gui.canvas.highlight import Highlight
 from napari_celis.gui.canvas.keys import CanvasKeys
 from napari_celis.gui.canvas.mouse_mode import MouseMode
+from napari_celis.gui.canvas.seed_layer import SeedLayer
 from napari_celis.gui.canvas.segmentation_view import SegmentationView
 from napari_celis.gui.session.decision_controller import DecisionController
 from napari_celis.gui.session.geometry import supervoxel_along, supervoxel_at
+from napari_celis.gui.session.split_tool import FIRST, SECOND, side_names
 from napari_celis.gui.session.workspace import Workspace
 
 POINT = "point"
@@ -39,6 +41,12 @@ DECISIONS: dict[str, Callable[[DecisionController], None]] = {
 NO_ENGINE = "After Prepare or Run on the tab Agglomerate, a click selects a segment."
 OFF = "Clicks belong to napari. “Point and click” on the tab Decisions lets them select segments."
 CONFIRM = "Two colours show the two sides. Enter cuts · Esc cancels"
+SPLIT_FIRST = "Segment {} is being split: Enter carries that out, Esc leaves it. Then decide about others."
+SPLITTING = "The split is being carried out …"
+SEEDS = (
+    "Click sets {own} seeds, {key} or a right click {other} ones · a click on a seed takes it away · "
+    "{end}Esc leaves"
+)
 
 
 class CanvasPicker(QObject):
@@ -52,6 +60,8 @@ class CanvasPicker(QObject):
         Has the layer that is clicked.
     highlight : Highlight
         Lights up what is selected, also where the segmentation is hidden.
+    seeds : SeedLayer
+        Finds the seed under a click.
     mouse_mode : MouseMode
         Whether clicks are ours.
     keys : CanvasKeys
@@ -63,6 +73,7 @@ class CanvasPicker(QObject):
         workspace: Workspace,
         segmentation: SegmentationView,
         highlight: Highlight,
+        seeds: SeedLayer,
         mouse_mode: MouseMode,
         keys: CanvasKeys,
         parent: QObject | None = None,
@@ -71,19 +82,24 @@ class CanvasPicker(QObject):
         self._workspace, self._viewer = workspace, workspace.viewer
         self._selection, self._decisions = workspace.selection, workspace.decisions
         self._segmentation, self._highlight, self._mode = segmentation, highlight, mouse_mode
-        self._key_choice = keys.choice
-        for name, decide in DECISIONS.items():
-            keys.bind_command(name, partial(decide, self._decisions), self.takes_keys)
+        self._tool, self._seeds, self._key_choice = workspace.split_tool, seeds, keys.choice
+        for name in DECISIONS:
+            keys.bind_command(name, partial(self._decide, name), self.takes_keys)
+        keys.bind_command("split", self._on_split_key, self.takes_keys)
         for key in ("Return", "Enter"):
-            keys.bind(
-                key, self._decisions.confirm, lambda: self.takes_keys() and self._decisions.plan is not None
-            )
-        keys.bind("Esc", self._decisions.clear, self.takes_keys)
+            keys.bind(key, self._confirm, lambda: self.takes_keys() and self._can_confirm())
+        keys.bind("Esc", self._cancel, self.takes_keys)
+        keys.bind("Backspace", self._tool.remove_last, lambda: self.takes_keys() and self._tool.is_on)
         self._viewer.mouse_drag_callbacks.append(self._on_mouse)
         self._viewer.layers.selection.events.active.connect(self._on_active)
         workspace.closing.connect(self._let_go)
         workspace.run.changed.connect(self._on_run)
-        for signal in (mouse_mode.changed, self._selection.changed, self._decisions.changed):
+        for signal in (
+            mouse_mode.changed,
+            self._selection.changed,
+            self._decisions.changed,
+            self._tool.changed,
+        ):
             signal.connect(self._show_help)
         self._on_run()
 
@@ -102,15 +118,28 @@ class CanvasPicker(QObject):
 
     def _on_mouse(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Tell a click from a drag."""
-        if not self.is_on or event.button != 1 or event.modifiers or self._busy_tool():
+        if not self.is_on or not self._is_ours(event) or self._busy_tool():
             return
+        is_other = event.button != 1 or bool(event.modifiers)
         start, furthest = np.array(event.pos), 0.0
         yield
         while event.type == "mouse_move":
             furthest = max(furthest, float(np.abs(np.array(event.pos) - start).max()))
             yield
-        if furthest <= CLICK_PIXELS:
-            self.click(event.position, event.view_direction, event.dims_displayed)
+        if furthest > CLICK_PIXELS:
+            return
+        where = event.position, event.view_direction, event.dims_displayed
+        if self._tool.is_on:
+            self.click_seed(*where, is_other=is_other)
+        elif not is_other:
+            self.click(*where)
+
+    def _is_ours(self, event: Any) -> bool:
+        """Tell whether a press may become a click of ours: right clicks and Shift set seeds alone."""
+        if event.button == 1 and not event.modifiers:
+            return True
+        is_shift = [str(getattr(one, "name", one)) for one in event.modifiers] == ["Shift"]
+        return self._tool.is_on and ((event.button == 2 and not event.modifiers) or is_shift)
 
     def click(self, position: Any, view_direction: Any, dims_displayed: Any) -> None:
         """Select what lies under a position; a click on nothing clears the selection.
@@ -129,6 +158,25 @@ class CanvasPicker(QObject):
             self._selection.click(supervoxel, voxel)
         else:
             self._decisions.clear_all()
+
+    def click_seed(self, position: Any, view_direction: Any, dims_displayed: Any, *, is_other: bool) -> None:
+        """Set a seed under a position, or take the one away that is there.
+
+        Parameters
+        ----------
+        position, view_direction, dims_displayed
+            As for `click`.
+        is_other : bool
+            Whether it is of the side that is not chosen.
+        """
+        supervoxel, voxel = self.find(position, view_direction, dims_displayed)
+        seed = self._seeds.under(position, dims_displayed, voxel)
+        if seed is not None:
+            self._tool.remove(seed)
+            return
+        z, y, x = (int(at) for at in np.rint(voxel))
+        side = self._tool.side
+        self._tool.add(supervoxel, (z, y, x), FIRST + SECOND - side if is_other else side)
 
     def find(self, position: Any, view_direction: Any, dims_displayed: Any) -> tuple[int, np.ndarray]:
         """Find the supervoxel under a position.
@@ -159,9 +207,45 @@ class CanvasPicker(QObject):
                 position, view_direction, list(dims_displayed), world=True
             )
             is_shown = None if layer.visible else self._highlight.values() > 0
+            if self._tool.is_on:
+                is_shown = np.isin(np.arange(supervoxels.n + 1), self._tool.members())
             return nothing if start is None else supervoxel_along(supervoxels.dense, start, end, is_shown)
         voxel = np.asarray(layer.world_to_data(position[n_more:]))
         return supervoxel_at(supervoxels.dense, voxel), voxel
+
+    # Keys.
+
+    def _decide(self, name: str) -> None:
+        """Carry out a command; while a segment is split, undo takes seeds away and nothing else decides."""
+        if not self._tool.is_on:
+            DECISIONS[name](self._decisions)
+        elif name == "undo" and self._tool.seeds:
+            self._tool.remove_last()
+        else:
+            self._workspace.messages.say(SPLIT_FIRST.format(self._tool.segment), "warning")
+
+    def _on_split_key(self) -> None:
+        if self._tool.is_on:
+            self._tool.switch_side()
+            return
+        if self._decisions.plan is not None:
+            self._decisions.clear()
+        self._tool.start()
+
+    def _can_confirm(self) -> bool:
+        return self._tool.is_on or self._decisions.plan is not None
+
+    def _confirm(self) -> None:
+        if self._tool.is_on:
+            self._tool.confirm()
+        else:
+            self._decisions.confirm()
+
+    def _cancel(self) -> None:
+        if self._tool.is_on:
+            self._tool.stop()
+        else:
+            self._decisions.clear()
 
     # Help.
 
@@ -174,16 +258,29 @@ class CanvasPicker(QObject):
         tool = self._busy_tool()
         if tool:
             return f"The {tool} tool of napari is active, so clicks are its own. Choose pan/zoom to point."
+        if self._tool.is_on:
+            return self._seeds_text()
         if self._decisions.plan is not None:
             return CONFIRM
         return self._selection_text()
+
+    def _seeds_text(self) -> str:
+        if self._tool.is_busy:
+            return SPLITTING
+        names = side_names()
+        own, other = names[self._tool.side], names[FIRST + SECOND - self._tool.side]
+        end = "Enter splits · " if self._tool.is_ready else ""
+        return SEEDS.format(own=own, other=other, key=self._key_choice.keys["split"], end=end)
 
     def _selection_text(self) -> str:
         n_selected, pair = len(self._selection.supervoxels), self._decisions.pair
         if n_selected == 0:
             text = "Click a segment to select it · {next} next question · ? all keys"
         elif n_selected == 1:
-            text = "Click a second segment to see their score · {cut} take this one out · Esc clear"
+            text = (
+                "Click a second segment to see their score · {split} split it · {cut} take this part out · "
+                "Esc clear"
+            )
         elif pair.is_merged_directly:
             text = "{yes} still right · {no} cut this merge · {unsure} unsure · Esc clear · ? all keys"
         elif pair.is_one_segment:

@@ -10,6 +10,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_celis.gui.layers.live_labels import LiveLabels
 from napari_celis.gui.layers.volume_layers import placement_of, redraw, segmentation_layer
+from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.workspace import Workspace
 
 DIM = 0.06
@@ -34,9 +35,10 @@ class SegmentationView(QObject):
         self._workspace, self._viewer = workspace, workspace.viewer
         self.layer: Labels | None = None
         """None while there is no run, or the user removed it."""
+        self._made_for: Engine | None = None
         self._placement: dict[str, Any] = {}
         self._bright: float | None = None
-        workspace.run.changed.connect(self.show)
+        workspace.run.changed.connect(self._on_run)
         workspace.preview.recoloured.connect(self._recolour)
         self._viewer.layers.events.removed.connect(self._on_removed)
         workspace.closing.connect(self._let_go)
@@ -63,7 +65,7 @@ class SegmentationView(QObject):
         engine, data, old = self._workspace.run.engine, self._workspace.data, self.layer
         if engine is None:
             return
-        self.layer, self._bright = None, None
+        self.layer, self._bright, self._made_for = None, None, engine
         if data.supervoxels_layer is not None or data.image_layer is not None:
             self._placement = self.placement
         if old is not None and old in self._viewer.layers:
@@ -86,6 +88,15 @@ class SegmentationView(QObject):
             if self.layer.opacity == DIM:
                 self.layer.opacity = self._bright
             self._bright = None
+
+    def _on_run(self) -> None:
+        """Show another run in a layer of its own; where supervoxels became two, the layer stays."""
+        engine = self._workspace.run.engine
+        if engine is None or engine is not self._made_for:
+            self.show()
+        elif self.layer is not None:
+            self.layer.data.dense = engine.tables.supervoxels.dense
+            self._recolour(engine.snapshot.segment_ids)
 
     def _recolour(self, segment_ids: np.ndarray) -> None:
         if self.layer is None:

@@ -41,8 +41,8 @@ STEP_NAMES: dict[StepKind, str] = {
     "manual": "your merge of",
     "keep-apart": "your “no” to",
     "allow": "that you allowed again",
-    "split": "your split of",
     "cut": "your cut between",
+    "split": "your split into",
     "confirm": "your “still right” for",
     "not-here": "your “not here” for",
 }
@@ -321,7 +321,7 @@ class DecisionController(QObject):
             self._messages.say(f"Taken back: that the segment of {step.u_id} is {state}.", "")
             return
         what = f"Taken back: {STEP_NAMES[step.kind]} {step.u_id} and {step.v_id}."
-        if step.kind == "greedy" or step.action_index < 0:
+        if step.kind in ("greedy", "split") or step.action_index < 0:
             self._say(what)
         else:
             self._return_to(step.action_index, f"{what} This is its question again.")

@@ -25,7 +25,7 @@ class Run(QObject):
     """Has an engine or none, and passes its signals on, so that nobody has to follow when it is replaced."""
 
     changed = Signal()
-    """There is another engine, or none."""
+    """There is another engine, or none, or its supervoxels and actions are others."""
     advanced = Signal(object)
     """A Snapshot."""
     drawn = Signal()
@@ -95,7 +95,7 @@ class Run(QObject):
             self.not_saved.emit(NotSaved(str(error)))
 
     def skipped_actions(self) -> list[int]:
-        """List the actions whose decisions were put aside in an earlier window."""
+        """List the actions whose decisions are put aside."""
         if self.engine is None or self.recorder is None:
             return []
         tables, found = self.engine.tables, []
@@ -121,6 +121,7 @@ class Run(QObject):
         self.engine, self.policy = engine, policy
         if engine is not None:
             for own, theirs in (
+                (self.changed, engine.rebuilt),
                 (self.advanced, engine.advanced),
                 (self.drawn, engine.drawn),
                 (self.carried_out, engine.carried_out),

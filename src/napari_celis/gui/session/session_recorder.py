@@ -10,7 +10,7 @@ from pathlib import Path
 from napari_celis.core.journal import Event
 from napari_celis.gui.session.session_store import new_sessions_folder, note_recent, sessions_folder
 from napari_celis.io.session.file import Session
-from napari_celis.io.session.records import Question, SegmentNote, SessionEvent, SessionHead
+from napari_celis.io.session.records import Question, SegmentNote, SessionEvent, SessionHead, SessionSplit
 from napari_celis.io.session.writer import SessionWriter, user_name
 from napari_celis.pipeline.session_data import Sources, moved
 
@@ -35,14 +35,14 @@ class SessionRecorder:
     ) -> None:
         self._path, self._head, self._sources = path, head, sources
         self._writer: SessionWriter | None = None
-        self._early: list[tuple[Event, str] | bool] = []
-        """Events with their notes, and switches of learning, from before there is a file."""
+        self._early: list[tuple[Event, str] | SessionSplit | bool] = []
+        """Events with their notes, splits, and switches of learning, from before there is a file."""
         self._put_aside: list[Question] = []
         self._words: list[SegmentNote] = []
         """Names and notes of segments that are not written yet."""
         self._lock = threading.Lock()
         self.skipped: list[tuple[int, int]] = []
-        """Ids of supervoxels whose decisions were put aside at an earlier time."""
+        """Ids of supervoxels whose decisions are put aside, now or at an earlier time."""
         if session is not None:
             self.skipped = [(one.u_id, one.v_id) for one in session.questions()]
             self._use(session)
@@ -70,6 +70,13 @@ class SessionRecorder:
     def hear_words(self, notes: Sequence[SegmentNote]) -> None:
         """Take names and notes of segments, in place of those at the same supervoxels."""
         self._words += notes
+
+    def add_split(self, split: SessionSplit) -> None:
+        """Take where a supervoxel was split; the event that says so follows."""
+        if self._writer is None:
+            self._early.append(split)
+        else:
+            self._writer.add_split(split)
 
     def switch_learning(self, *, is_on: bool) -> None:
         """Take that answers are learned from, or no longer; by itself it begins no file."""
@@ -107,6 +114,7 @@ class SessionRecorder:
         """
         with self._lock:
             self._put_aside.append(Question(u_id, v_id, "unsure", note, time.time(), user_name()))
+            self.skipped.append((u_id, v_id))
             if self._writer is not None:
                 self._write_put_aside(self._writer.session)
 
@@ -119,6 +127,7 @@ class SessionRecorder:
             Ids of the supervoxels.
         """
         with self._lock:
+            self.skipped = [pair for pair in self.skipped if pair != (u_id, v_id)]
             self._put_aside = [one for one in self._put_aside if (one.u_id, one.v_id) != (u_id, v_id)]
             if self._writer is not None:
                 self._writer.session.forget_answer(u_id, v_id)
@@ -195,6 +204,8 @@ class SessionRecorder:
             for one in self._early:
                 if isinstance(one, bool):
                     self._writer.switch_learning(is_on=one)
+                elif isinstance(one, SessionSplit):
+                    self._writer.add_split(one)
                 else:
                     self._write(*one)
             self._early.clear()

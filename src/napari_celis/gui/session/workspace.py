@@ -22,6 +22,8 @@ from napari_celis.gui.session.rewind import Rewind
 from napari_celis.gui.session.run import Run
 from napari_celis.gui.session.segments import Segments
 from napari_celis.gui.session.selection import Selection
+from napari_celis.gui.session.split_tool import SplitTool
+from napari_celis.pipeline.splits import Divider
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import PolicyName
@@ -53,6 +55,7 @@ class Workspace(QObject):
         self.selection = Selection(self)
         self.decisions = DecisionController(self.run, self.selection, self.preview, self.messages, self)
         self.segments = Segments(self.run, self.selection, self.decisions, self.messages, self)
+        self.split_tool = SplitTool(self.run, self.selection, self.preview, self.messages, self)
         self.box = BoxReview(viewer, self.data, self.preparation, self.run, self.messages, self)
         self.deferred = DeferredCalls(self)
         self.panel: Any = None
@@ -118,7 +121,11 @@ class Workspace(QObject):
         )
         self.run.session_path, self.run.recorder = ready.session_path, ready.recorder
         self.run.notes = ready.notes
-        engine = Engine(prepared.agglomerator, prepared.threshold, prepared.overlaps, self, prepared.learner)
+        # A session has a policy of its own.
+        divider = Divider(replace(ready.choice, policy=prepared.policy), prepared)
+        engine = Engine(
+            prepared.agglomerator, prepared.threshold, prepared.overlaps, self, prepared.learner, divider
+        )
         self.use_engine(engine, prepared.policy)
         if ready.recorder is not None:
             engine.record_to(ready.recorder)

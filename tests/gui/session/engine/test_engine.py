@@ -188,7 +188,7 @@ def test_torch_error_reaches_the_user_and_ends_the_run(qtbot, engine, monkeypatc
         raise RuntimeError("out of memory")
 
     with monkeypatch.context() as patch, qtbot.waitSignal(engine.failed) as failed:
-        patch.setattr(engine._agglomerator, "step", broken)
+        patch.setattr(engine._thread._agglomerator, "step", broken)
         engine.run()
     assert "RuntimeError: out of memory" in failed.args[0].sentence
     qtbot.waitUntil(lambda: not engine.snapshot.is_running)
@@ -240,7 +240,7 @@ def test_snapshots_wait_until_the_window_has_taken_the_last_one(qtbot, engine):
     engine.run()
     deadline = time.monotonic() + 60
     # The window does nothing meanwhile, as if it were busy.
-    while engine._agglomerator.best_action() >= 0 and time.monotonic() < deadline:
+    while engine._thread._agglomerator.best_action() >= 0 and time.monotonic() < deadline:
         pass
     QApplication.processEvents()
     assert len(seen) == 1

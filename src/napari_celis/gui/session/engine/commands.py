@@ -9,7 +9,9 @@ from typing import Any
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.cuts import CutPlan
+from napari_celis.core.seeded_split import SeededSplit
 from napari_celis.gui.session.engine.recording import DecisionRecorder
+from napari_celis.gui.session.engine.tables import RunTables
 from napari_celis.io.session.records import SegmentNote
 
 _next_id = count(1)
@@ -91,6 +93,13 @@ class CarryOutCut(Command):
 
 
 @dataclass(frozen=True, eq=False)
+class CarryOutSplit(Command):
+    """Part a segment between seeds, to be taken back at once; a run holds."""
+
+    plan: SeededSplit
+
+
+@dataclass(frozen=True, eq=False)
 class ConfirmMerge(PairDecision):
     """Note that a past merge was looked at and is right."""
 
@@ -165,6 +174,8 @@ class Ask(Command):
     """Called in the window's thread with the result."""
     key: str | None = None
     """Of waiting questions with the same key only the newest is asked."""
+    tables: RunTables | None = None
+    """What the window knew of the run; with a key, a question about other supervoxels is dropped."""
 
 
 GO_ON_AFTER = (MergePair, KeepApart, ConfirmMerge)

@@ -13,7 +13,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.cuts import CutPlan
 from napari_celis.core.errors import ActionError
 from napari_celis.core.lessons import Learner
-from napari_celis.core.parallel import default_threads
+from napari_celis.core.seeded_split import SeededSplit, Seeds
 from napari_celis.evaluation.error_curve import PastErrors
 from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.gui.session.engine import commands as do
@@ -30,6 +30,7 @@ from napari_celis.gui.session.engine.recording import DecisionRecorder
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.engine.tables import RunTables
 from napari_celis.io.session.records import SegmentNote
+from napari_celis.pipeline.splits import Divider
 
 logger = logging.getLogger(__name__)
 
@@ -57,8 +58,12 @@ class Engine(QObject):
         Owns the engine.
     learner : Learner, optional
         Learns from answers while that is switched on.
+    divider : Divider, optional
+        Where the agglomerator comes from; without it no supervoxel can be split.
     """
 
+    rebuilt = Signal()
+    """Supervoxels became two: `tables` and the snapshot are about the parts. `advanced` follows."""
     advanced = Signal(object)
     """A Snapshot: at most 15 a second while running, and one after every command."""
     drawn = Signal()
@@ -81,19 +86,16 @@ class Engine(QObject):
         overlaps: Overlaps | None = None,
         parent: QObject | None = None,
         learner: Learner | None = None,
+        divider: Divider | None = None,
     ) -> None:
         super().__init__(parent)
-        self._agglomerator = agglomerator
-        self.past_errors = None if overlaps is None else PastErrors(overlaps)
-        """Tells the errors of earlier states, in the engine's thread; None without a truth."""
-        self.overlaps = overlaps
-        """Voxels shared with the truth; None without one."""
         self.learner = learner
         """Learns from answers; None where the energy alone orders merges."""
-        agglomerator.use_threads(max(1, default_threads() - 1))
-        self.tables = RunTables.of(agglomerator)
-        """What never changes about the run."""
-        self._thread = EngineThread(agglomerator, threshold, overlaps, self._tell, learner)
+        self._thread = EngineThread(agglomerator, threshold, overlaps, self._tell, learner, divider)
+        self.tables: RunTables = self._thread.tables
+        """Supervoxels and actions of the run; others when a supervoxel was split."""
+        self.past_errors = _past_errors(self.tables)
+        """Tells the errors of earlier states, in the engine's thread; None without a truth."""
         self.snapshot: Snapshot = self._thread.first_snapshot
         """The newest state that the window knows."""
         self._is_closing = False
@@ -208,6 +210,10 @@ class Engine(QObject):
         """Make all decisions of a planned cut, to be taken back at once; a run holds."""
         return self._send(do.CarryOutCut(plan))
 
+    def carry_out_split(self, plan: SeededSplit) -> do.CarryOutSplit:
+        """Part a segment between seeds, to be taken back at once; a run holds."""
+        return self._send(do.CarryOutSplit(plan))
+
     def confirm(self, u_id: int, v_id: int, note: str = "") -> do.ConfirmMerge:
         """Note that a past merge was looked at and is right.
 
@@ -288,7 +294,19 @@ class Engine(QObject):
         key : str, optional
             Of waiting questions with the same key only the newest is asked.
         """
-        return self._send(do.Ask(question, answer, key))
+        return self._send(do.Ask(question, answer, key, self.tables))
+
+    def plan_split(self, seeds: Seeds, answer: Callable[[SeededSplit], None]) -> do.Ask:
+        """Plan to part a segment between seeds; of waiting plans only the newest is made.
+
+        Parameters
+        ----------
+        seeds : Seeds
+            All in one segment.
+        answer : callable
+            Called in the window's thread with the plan.
+        """
+        return self.ask(lambda agglomerator: self._thread.plan_split(seeds), answer, key="split")
 
     def close(self) -> None:
         """End the thread after the step it is at, and wait for it."""
@@ -300,7 +318,6 @@ class Engine(QObject):
         self._drawn.stop()
         self._rested.stop()
         self._thread.join()
-        self._agglomerator.close()
 
     def _send(self, command: C) -> C:
         self._thread.send(command)
@@ -334,6 +351,10 @@ class Engine(QObject):
         self.snapshot = event.snapshot
         began = time.monotonic()
         try:
+            if event.tables is not None:
+                self.tables = event.tables
+                self.past_errors = _past_errors(event.tables)
+                self.rebuilt.emit()
             self.advanced.emit(event.snapshot)
             if event.end is not None:
                 self.finished.emit(event.end)
@@ -346,3 +367,7 @@ class Engine(QObject):
         seconds = time.monotonic() - self._shown_at
         self.drawn.emit()
         self._rested.start(min(LONGEST_REST_MS, round(REST * 1000 * seconds)))
+
+
+def _past_errors(tables: RunTables) -> PastErrors | None:
+    return None if tables.overlaps is None else PastErrors(tables.overlaps)

@@ -11,10 +11,19 @@ from collections.abc import Callable
 from napari_celis.core.action_lookup import find_action
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.cuts import allow_between, carry_out, keeping_apart, plan_cut_of_merge
+from napari_celis.core.errors import ActionError
 from napari_celis.core.lessons import Learner
+from napari_celis.core.parallel import default_threads
+from napari_celis.core.seeded_split import (
+    SeededSplit,
+    Seeds,
+    carry_out_seeded_split,
+    plan_seeded_split,
+    require_same_segment,
+)
 from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.evaluation.running_errors import RunningErrors
-from napari_celis.gui.session.background.job import sentence_of, start_thread
+from napari_celis.gui.session.background.job import Cancelled, sentence_of, start_thread
 from napari_celis.gui.session.engine import commands as do
 from napari_celis.gui.session.engine.events import (
     Advanced,
@@ -28,6 +37,8 @@ from napari_celis.gui.session.engine.events import (
 from napari_celis.gui.session.engine.pacing import SnapshotPacer, SpeedLimit
 from napari_celis.gui.session.engine.snapshot import Snapshot, take_snapshot
 from napari_celis.gui.session.engine.stepper import FOREVER, Stepper
+from napari_celis.gui.session.engine.tables import RunTables
+from napari_celis.pipeline.splits import Divider
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +58,8 @@ class EngineThread:
         Called in the thread with everything that the window should know.
     learner : Learner, optional
         Learns from answers while that is switched on.
+    divider : Divider, optional
+        Builds an agglomerator of the parts where a supervoxel is split.
     """
 
     def __init__(
@@ -56,11 +69,13 @@ class EngineThread:
         overlaps: Overlaps | None,
         tell: Callable[[Event], None],
         learner: Learner | None = None,
+        divider: Divider | None = None,
     ) -> None:
-        self._agglomerator, self._learner = agglomerator, learner
+        self._learner, self._divider = learner, divider
+        self._use(agglomerator, overlaps)
+        self._told_tables = self.tables
         self._goes_on = False
         self._stepper = Stepper(agglomerator, threshold)
-        self._overlaps = overlaps
         self._errors: RunningErrors | None = None
         self._tell = tell
         self._condition = threading.Condition()
@@ -71,6 +86,13 @@ class EngineThread:
         self._is_closing = False
         self._thread: threading.Thread | None = None
         self.first_snapshot: Snapshot = self._take_snapshot()
+
+    def _use(self, agglomerator: Agglomerator, overlaps: Overlaps | None) -> None:
+        """Work with an agglomerator; it leaves one processor to the window."""
+        self._agglomerator = agglomerator
+        agglomerator.use_threads(max(1, default_threads() - 1))
+        self.tables = RunTables.of(agglomerator, overlaps)
+        """What never changes about it."""
 
     # What other threads may call.
 
@@ -114,16 +136,17 @@ class EngineThread:
             self._condition.notify_all()
 
     def join(self) -> None:
-        """Wait until the thread has ended."""
+        """Wait until the thread has ended, and end those of the agglomerator."""
         if self._thread is not None:
             self._thread.join()
+        self._agglomerator.close()
 
     # The loop.
 
     def _work(self) -> None:
         """Do commands first, then steps, and report in between."""
-        if self._overlaps is not None:
-            self._errors = RunningErrors(self._overlaps, self._agglomerator.segment_ids())
+        if self.tables.overlaps is not None:
+            self._errors = RunningErrors(self.tables.overlaps, self._agglomerator.segment_ids())
             self._pacer.request(is_urgent=True)
         while True:
             with self._condition:
@@ -181,6 +204,9 @@ class EngineThread:
     def _carry_out(self, command: do.Command) -> None:
         stepper, agglomerator = self._stepper, self._agglomerator
         match command:
+            case do.Ask() if command.key is not None and command.tables not in (None, self.tables):
+                # About supervoxels of before a split; who asked will ask again about those of now.
+                logger.debug("a question about %s is out of date", command.key)
             case do.Ask():
                 self._tell(Answered(command, command.question(agglomerator)))
             case do.RecordTo():
@@ -211,6 +237,9 @@ class EngineThread:
             case do.CarryOutCut():
                 stepper.halt()
                 carry_out(agglomerator, command.plan)
+            case do.CarryOutSplit():
+                stepper.halt()
+                self._split(command.plan)
             case do.ConfirmMerge():
                 agglomerator.confirm(command.u_id, command.v_id)
             case do.NotHere():
@@ -233,6 +262,39 @@ class EngineThread:
                 stepper.redo(self._between)
             case _:
                 raise TypeError(f"The engine knows no command {type(command).__name__}.")
+
+    def plan_split(self, seeds: Seeds) -> SeededSplit:
+        """Plan to part a segment between seeds; called in this thread."""
+        if self._divider is None:
+            return plan_seeded_split(self._agglomerator, seeds)
+        return self._divider.plan(self._agglomerator, seeds)
+
+    def _split(self, plan: SeededSplit) -> None:
+        """Part a segment; where a supervoxel becomes two, go on with an agglomerator of the parts."""
+        divider, before = self._divider, self._agglomerator
+        if not plan.splits:
+            require_same_segment(before, plan)
+            carry_out_seeded_split(before, plan, None if divider is None else divider.affinities)
+            return
+        if divider is None:
+            raise ActionError("The supervoxels of this run cannot be split. Prepare it again first.")
+        done = divider.carry_out(before, plan, self._report_split)
+        self._divider, parts = done.divider, done.divider.prepared
+        self._use(parts.agglomerator, parts.overlaps)
+        self._stepper.use(parts.agglomerator)
+        before.close()
+        if parts.overlaps is not None:
+            self._errors = RunningErrors(parts.overlaps, parts.agglomerator.segment_ids())
+        # Only now: a split that failed halfway is in no session.
+        for record in done.records:
+            self._stepper.recording.add_split(record)
+        for event in done.events:
+            self._stepper.recording.hear(event)
+
+    def _report_split(self, stage: str, share: float) -> None:
+        """End a split with the window."""
+        if self._is_closing:
+            raise Cancelled
 
     def _go(self, n_steps: float, stop_at: float | None) -> None:
         self._stepper.go(n_steps, stop_at)
@@ -275,7 +337,9 @@ class EngineThread:
         self._stepper.recording.save()
         self._say_problem(before)
         end, self._end = self._end, None
-        self._tell(Advanced(self._take_snapshot(), end))
+        tables = None if self.tables is self._told_tables else self.tables
+        self._told_tables = self.tables
+        self._tell(Advanced(self._take_snapshot(), end, tables))
 
     def _take_snapshot(self) -> Snapshot:
         stepper = self._stepper

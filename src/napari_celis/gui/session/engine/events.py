@@ -8,6 +8,7 @@ from typing import Any
 
 from napari_celis.gui.session.engine.commands import Ask, Command
 from napari_celis.gui.session.engine.snapshot import Snapshot
+from napari_celis.gui.session.engine.tables import RunTables
 
 
 class RunEnd(Enum):
@@ -24,6 +25,8 @@ class Advanced:
     snapshot: Snapshot
     end: RunEnd | None
     """Set when a run has ended by itself since the last snapshot."""
+    tables: RunTables | None = None
+    """Set when supervoxels became two since the last snapshot: what this one is about."""
 
 
 @dataclass(frozen=True, eq=False)

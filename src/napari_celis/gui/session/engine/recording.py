@@ -9,7 +9,7 @@ from typing import Protocol
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.journal import Event
-from napari_celis.io.session.records import SegmentNote
+from napari_celis.io.session.records import SegmentNote, SessionSplit
 
 SAVE_SECONDS = 0.1
 """Merges of a run are written together, at least this often, and always before they are shown."""
@@ -27,6 +27,9 @@ class DecisionRecorder(Protocol):
 
     def hear_words(self, notes: Sequence[SegmentNote]) -> None:
         """Take names and notes of segments, in place of those at the same supervoxels."""
+
+    def add_split(self, split: SessionSplit) -> None:
+        """Take where a supervoxel was split; the event that says so follows."""
 
     def switch_learning(self, *, is_on: bool) -> None:
         """Take that answers are learned from, or no longer, from here on."""
@@ -66,6 +69,11 @@ class Recording:
         """Pass on names and notes of segments."""
         if self._recorder is not None:
             self._recorder.hear_words(notes)
+
+    def add_split(self, split: SessionSplit) -> None:
+        """Pass on where a supervoxel was split."""
+        if self._recorder is not None:
+            self._recorder.add_split(split)
 
     def switch_learning(self, *, is_on: bool) -> None:
         """Pass on that answers are learned from, or no longer."""

@@ -27,10 +27,9 @@ class Stepper:
     """
 
     def __init__(self, agglomerator: Agglomerator, threshold: float) -> None:
-        self.agglomerator = agglomerator
         self.threshold = float(threshold)
         self.recording = Recording()
-        agglomerator.journal.listener = self.recording.hear
+        self.use(agglomerator)
         self.history: list[Step] = list(agglomerator.history)
         """The decisions that stand, oldest first."""
         self.n_done = 0
@@ -39,6 +38,11 @@ class Stepper:
         self._stop_at: float | None = None
         self._jumps: dict[int, int] = {}
         """From where each jump back came, by where it ended; one redo goes all the way again."""
+
+    def use(self, agglomerator: Agglomerator) -> None:
+        """Go on with another agglomerator, which has made all decisions of the one before."""
+        self.agglomerator = agglomerator
+        agglomerator.journal.listener = self.recording.hear
 
     # Forwards.
 

@@ -8,6 +8,7 @@ from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.evaluation.overlaps import Overlaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +22,29 @@ class RunTables:
     """Energy before the first decision, also where that was made at an earlier time."""
     scores_are_odds: bool = False
     """Whether a score is the log-odds that a merge is wrong."""
+    overlaps: Overlaps | None = None
+    """Voxels that supervoxels share with the truth; None without one."""
 
     @classmethod
-    def of(cls, agglomerator: Agglomerator) -> RunTables:
-        """Collect them; before the engine's thread starts, or in it."""
+    def of(cls, agglomerator: Agglomerator, overlaps: Overlaps | None = None) -> RunTables:
+        """Collect them; before the engine's thread starts, or in it.
+
+        Parameters
+        ----------
+        agglomerator : Agglomerator
+            Of the run.
+        overlaps : Overlaps, optional
+            Of its supervoxels and the truth.
+        """
         specs = tuple(scores.table.tiling.spec for scores in agglomerator.specs)
         first_energy = agglomerator.energy - agglomerator.energy_change
         return cls(
-            agglomerator.supervoxels, agglomerator.actions, specs, first_energy, agglomerator.scores_are_odds
+            agglomerator.supervoxels,
+            agglomerator.actions,
+            specs,
+            first_energy,
+            agglomerator.scores_are_odds,
+            overlaps,
         )
 
     def ids_of(self, action: int) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
 from napari_celis.gui.session.engine.tables import RunTables
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.part_bars import PartBars
+from napari_celis.gui.tabs.decisions.split_box import SplitBox
 
 NOTHING = "Choose a row, press {next} for the next question, or click two segments in the canvas."
 LEARNED = "How much speaks against this merge, as learned from examples (log-odds). The bars add up to it."
@@ -42,6 +43,7 @@ BUTTONS = {
     "merge": ("Merge", "Join the two selected segments, and stay."),
     "keep_apart": ("Keep apart", "Never join these two segments; and stay."),
     "cut": ("Cut…", "Show what a cut would do, before it is done."),
+    "split": ("Split…", "Split the selected segment between seeds of two colours, with a preview."),
 }
 """Text and explanation of the buttons whose keys can be chosen."""
 DONE = "segment {} is done: nothing changes it until its state is “in work” again"
@@ -81,6 +83,7 @@ class DecisionInspector(QWidget):
             "keep_apart": button("Keep apart", decisions.keep_apart, ""),
             "allow": button("Allow again", decisions.allow, ALLOW_TIP),
             "cut": button("Cut…", decisions.plan_cut, ""),
+            "split": button("Split…", workspace.split_tool.start, ""),
             "confirm": button("Cut", decisions.confirm, "Carry out the cut that is shown.", "Enter"),
             "cancel": button("Cancel", decisions.clear, "Leave everything as it is.", "Esc"),
         }
@@ -97,21 +100,24 @@ class DecisionInspector(QWidget):
             "Make 3-D surfaces of the selected segments while the view is 2-D too; in 3-D they always appear."
         )
         self.meshes.toggled.connect(self.highlight.meshes.always_show)
+        self.split = SplitBox(workspace)
         self._lay_out()
         decisions.changed.connect(self.refresh)
+        workspace.split_tool.changed.connect(self.refresh)
 
     def _lay_out(self) -> None:
         self._decide, self._confirm = QWidget(), QWidget()
         grid = QGridLayout(self._decide)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(4)
-        # Twelve columns: four answers above three decisions.
-        for name, column, width in (("yes", 0, 3), ("no", 3, 2), ("not_here", 5, 4), ("unsure", 9, 3)):
-            grid.addWidget(self.buttons[name], 0, column, 1, width)
-        for index, name in enumerate(("merge", "keep_apart", "cut")):
-            grid.addWidget(self.buttons[name], 1, 4 * index, 1, 4)
+        # As wide as their texts are long, in a narrow panel.
+        answers = {"yes": 6, "no": 5, "not_here": 7, "unsure": 6}
+        decisions = {"merge": 6, "keep_apart": 7, "cut": 5, "split": 6}
+        for line, widths in enumerate((answers, decisions)):
+            for index, (name, width) in enumerate(widths.items()):
+                grid.addWidget(self.buttons[name], line, sum(list(widths.values())[:index]), 1, width)
         # It takes the place of the button for the decision that it takes out.
-        grid.addWidget(self.buttons["allow"], 1, 4, 1, 4)
+        grid.addWidget(self.buttons["allow"], 1, decisions["merge"], 1, decisions["keep_apart"])
         self.buttons["allow"].setVisible(False)
         for made in self.buttons.values():
             # Four side by side in a narrow panel.
@@ -124,7 +130,7 @@ class DecisionInspector(QWidget):
         layout.addWidget(self.segments)
         layout.addLayout(row(self.score, self.verdict, stretch=(0, 1)))
         # First the buttons: what explains the score may be out of sight in a low window.
-        for widget in (self._decide, self._confirm, self.meaning, self.parts):
+        for widget in (self._decide, self._confirm, self.split, self.meaning, self.parts):
             layout.addWidget(widget)
         layout.addLayout(row(self.centres, self.meshes, stretch=(1, 1)))
 
@@ -138,18 +144,20 @@ class DecisionInspector(QWidget):
         if not self.isVisible():
             return
         decisions = self.decisions
-        is_cut = decisions.plan is not None
+        is_split = self.workspace.split_tool.is_on
+        is_cut = decisions.plan is not None and not is_split
         self.segments.setText(self._segments_text())
-        score = None if is_cut else decisions.pair.score
+        score = None if is_cut or is_split else decisions.pair.score
         self.score.setVisible(score is not None)
         self.score.setText("" if score is None else signed(score))
         self.verdict.setText(self._verdict_text())
+        self.verdict.setVisible(not is_split)
         self.parts.setVisible(score is not None)
         self.meaning.setVisible(score is not None and self.workspace.run.policy == "learned")
         self.meaning.setText(LEARNED)
         self.parts.setToolTip(TIPS[self.workspace.run.policy])
         self.parts.show_parts(decisions.pair.parts)
-        self._decide.setVisible(not is_cut)
+        self._decide.setVisible(not is_cut and not is_split)
         self._confirm.setVisible(is_cut)
         self._enable()
 
@@ -174,7 +182,8 @@ class DecisionInspector(QWidget):
         self.buttons["allow"].setVisible(is_apart)
         for name in ("merge", "not_here"):
             self.buttons[name].setEnabled(is_touching)
-        self.buttons["cut"].setEnabled(n_selected == 1 or (n_selected == 2 and not is_pair))
+        for name in ("cut", "split"):
+            self.buttons[name].setEnabled(n_selected == 1 or (n_selected == 2 and not is_pair))
 
     def _segments_text(self) -> str:
         """Name the selected segments, each with the colour it has in the canvas."""

@@ -324,6 +324,8 @@ class DecisionsTab(QWidget):
 
     def _on_run(self) -> None:
         self._parts = {}
+        # Rows of other actions: nobody may choose or filter by them until those of now are there.
+        self.table.show(None)
         if self.decisions.walk is not None:
             self.decisions.walk.is_wanted = self._passes
         self.refresh()

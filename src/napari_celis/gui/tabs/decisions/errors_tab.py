@@ -104,7 +104,7 @@ class ErrorsTab(QWidget):
     def refresh(self) -> None:
         """Ask the engine for the errors of this moment, if anybody looks."""
         engine = self.workspace.run.engine
-        overlaps = None if engine is None else engine.overlaps
+        overlaps = None if engine is None else engine.tables.overlaps
         if engine is None or overlaps is None:
             self._show([], NO_TRUTH)
         elif self.isVisible():
