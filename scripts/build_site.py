@@ -27,6 +27,7 @@ NAVIGATION = {
     "Start here": {"Installation": "install", "Quick start": "quick-start", "Tutorial": "tutorial"},
     "User guide": {
         "The panel": "user-guide",
+        "Proofreading": "proofreading",
         "Learning from answers": "learning-from-answers",
         "Training and models": "training",
         "Affinities": "affinities",
@@ -55,6 +56,7 @@ NAVIGATION = {
     "What was measured": {
         "Accuracy": "accuracy",
         "Baselines": "baselines",
+        "Reproduce": "reproduce",
         "Benchmarks": "benchmarks",
         "Reliability": "reliability",
     },

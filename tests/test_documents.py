@@ -1,6 +1,6 @@
 """Documents do what they say: commands of README and tutorial run as they stand there.
 
-Code of docs/api.md runs in test_front_door.py, that of docs/examples in test_examples.py.
+Code of docs/api.md runs in test_front_door.py, that of docs/examples in test_example_scripts.py.
 """
 
 from __future__ import annotations
