@@ -130,8 +130,8 @@ MISTAKES = {
             supervoxels=replace(case.supervoxels, voxel_size_nm=(20.0, 20.0, 20.0)),
         ),
         "The model was trained on voxels of 10 × 10 × 10 nm, but those of this volume measure 20 × 20 × 20 "
-        "nm. Resample it (celis convert IN OUT --resample 10 10 10; the tab Data has a button), or go on anyway "
-        "with --any-voxel-size, in the window with “Use the model anyway”.",
+        "nm. Resample it (celis convert IN OUT --resample 10 10 10; the tab Data has a button), or go on "
+        "anyway with --any-voxel-size, in the window with “Use the model anyway”.",
     ),
     "affinities of another shape": Mistake(
         _affinities(np.zeros((3, 12, 20, 19), np.float32)),

@@ -22,7 +22,8 @@ def volumes(name, seed=3):
 
 
 def test_lists_make_one_model(tmp_path):
-    (image, truth, pieces), (image_2, truth_2, pieces_2) = volumes("one"), volumes("two", 4)
+    # Figures name the file, not its folder.
+    (image, truth, pieces), (image_2, truth_2, pieces_2) = volumes("some/where/one"), volumes("two", 4)
     model = celis.train(
         [image, image_2], [truth, truth_2], [pieces, pieces_2], output=tmp_path / "own.safetensors",
         settings=celis.TrainSettings(minutes=1e-4),

@@ -15,6 +15,7 @@ from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.seeded_watershed import SeededSettings
 from napari_celis.evaluation.contingency import contingency_table
 from napari_celis.evaluation.metrics import score
+from napari_celis.io.targets import split_target
 from napari_celis.training.annotated import AnnotatedVolume, Folds, Piece, labelled_box
 from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.folds import Slab
@@ -137,12 +138,20 @@ def figures_of_volumes(
         ]
         given = [(fold, n) for fold, n in judged if not slabs[fold][n].is_own]
         own = [(fold, n) for fold, n in judged if slabs[fold][n].is_own]
-        figures: dict[str, Any] = {"name": one.name, "affinity_auc": auc}
+        figures: dict[str, Any] = {"name": _file_name(one.name), "affinity_auc": auc}
         figures |= _errors(slabs, given or own, changes)
         if given and own:
             figures["own"] = _errors(slabs, own, changes)
         found.append(figures)
     return found
+
+
+def _file_name(name: str) -> str:
+    """Leave out the folder: a model file is passed on, and where a volume lies is nobody's business."""
+    if not name:
+        return ""
+    target = split_target(name)
+    return f"{target.path.name}:{target.dataset}" if target.dataset else target.path.name
 
 
 def _errors(
