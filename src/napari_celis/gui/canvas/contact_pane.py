@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 from napari_celis.gui.canvas.contact_tiles import ContactTiles
 from napari_celis.gui.qt.widgets import row
 
-NOTE = "Note for this answer  [{}]"
+NOTE = "Note for this answer [{}]"
 
 
 class ContactPane(QWidget):

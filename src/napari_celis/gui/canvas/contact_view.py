@@ -175,7 +175,7 @@ class ContactView(QObject):
         assert self.pane is not None
         keys = self._keys.keys
         hints = [f"<b>{keys[name]}</b> {text}" for name, text in HINTS]
-        more = f"hold <b>{keys['blink']}</b> image · <b>{keys['look']}</b> look · <b>?</b> keys"
+        more = f"hold <b>{keys['blink']}</b> image · <b>?</b> keys"
         self.pane.keys.setText(f"{' · '.join(hints)} &nbsp; {more}")
         self.pane.note.setPlaceholderText(NOTE.format(keys["note"]))
 

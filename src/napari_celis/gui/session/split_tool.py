@@ -265,6 +265,8 @@ class SplitTool(QObject):
         self._selection.clear()
         self.stop()
         self._messages.say(DONE, "")
+        # Until something else is selected: the keys of a question stand in its place.
+        self._said = DONE
 
     def _on_advanced(self, snapshot: Snapshot) -> None:
         """End after the split; follow a segment that changes otherwise."""

@@ -113,7 +113,7 @@ class DecisionInspector(QWidget):
         # As wide as their texts are long, in a narrow panel. To allow again takes the place of the button for
         # the decision that it takes out.
         answers = {"yes": 6, "no": 5, "not_here": 7, "unsure": 6}
-        decisions = {"merge": 16, "keep_apart": 23, "allow": 23, "cut": 14, "split": 15}
+        decisions = {"merge": 16, "keep_apart": 21, "allow": 21, "cut": 14, "split": 16}
         for widths in (answers, decisions):
             lines.addLayout(row(*(self.buttons[name] for name in widths), stretch=widths.values()))
         self.buttons["allow"].setVisible(False)

@@ -82,7 +82,7 @@ class LeftPage(QWidget):
         self.target.setDecimals(2)
         self.target.setSingleStep(0.05)
         self.target.setValue(DEFAULT_TARGET)
-        self.target.setSuffix(" bits left")
+        self.target.setSuffix(" bits")
         self.target.setToolTip("The error that you would be content with.")
         self.until = QLabel()
         self.past: dict[int, float] = {}
