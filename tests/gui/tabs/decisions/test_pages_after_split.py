@@ -111,7 +111,7 @@ def test_pages_show_the_parts_and_words_and_marks_stay(canvas, qtbot):
     qtbot.waitUntil(lambda: list(left.past) == [2])
 
 
-def test_a_done_segment_is_not_split_until_it_is_in_work(canvas, qtbot):
+def test_a_done_segment_is_neither_split_nor_cut_until_it_is_in_work(canvas, qtbot):
     workspace, tool = canvas.workspace, canvas.workspace.split_tool
     mark(qtbot, workspace, LEFT, is_done=True)
     click(canvas, AT[RIGHT])
@@ -119,6 +119,12 @@ def test_a_done_segment_is_not_split_until_it_is_in_work(canvas, qtbot):
     name = workspace.run.segment_of(RIGHT)
     assert workspace.messages.current.text.startswith(f"Segment {name} is done, so no merge, cut or split")
     assert not tool.is_on
+    # A cut is refused with the same sentence, before it is shown.
+    with qtbot.waitSignal(workspace.run.failed) as failed:
+        press(canvas, KEY.Key_C)
+    assert failed.args[0].sentence == workspace.messages.current.text
+    assert failed.args[0].sentence.startswith(f"Segment {name} is done")
+    assert workspace.decisions.plan is None
     press(canvas, KEY.Key_Escape)
     mark(qtbot, workspace, LEFT, is_done=False)
     split(qtbot, canvas)
