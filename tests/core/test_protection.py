@@ -125,7 +125,9 @@ def test_a_merge_or_a_cut_by_hand_is_refused_with_the_way_out():
         agglomerator.merge(1, 2)
         agglomerator.mark_done(2)
         before = snapshot(agglomerator)
-        sentence = "Segment 1 is done, so no merge or cut may change it. Set its state to “in work” first."
+        sentence = (
+            "Segment 1 is done, so no merge, cut or split may change it. Set its state to “in work” first."
+        )
         for refused in (lambda: agglomerator.merge(2, 3), lambda: agglomerator.cut(1, 2)):
             with pytest.raises(ActionError) as caught:
                 refused()

@@ -18,7 +18,21 @@ from napari_celis.core.splits import DividedVolume, SupervoxelSplit, divided_his
 from napari_celis.core.splitting import begin_split, carry_out_split
 from napari_celis.core.supervoxels import Supervoxels
 
-OPERATIONS = ("step", "step", "merge", "merge", "keep apart", "cut", "undo", "redo")
+OPERATIONS = (
+    "step",
+    "step",
+    "merge",
+    "merge",
+    "keep apart",
+    "cut",
+    "undo",
+    "redo",
+    "done",
+    "in work",
+    "not here",
+    "confirm",
+    "allow",
+)
 Drawn = st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 10**6)), max_size=12)
 
 
@@ -72,6 +86,8 @@ def test_a_split_is_exact_keeps_every_decision_and_can_be_undone(
         split = draw_split(data, agglomerator.supervoxels)
         if split is None:
             return
+        if agglomerator.is_done()[agglomerator.supervoxels.index_of(split.supervoxel_id)]:
+            agglomerator.mark_in_work(split.supervoxel_id)
         try:
             start = begin_split(agglomerator, split)
         except ActionError as error:
@@ -112,6 +128,7 @@ def test_a_split_is_exact_keeps_every_decision_and_can_be_undone(
         assert again.energy == agglomerator.energy
         np.testing.assert_array_equal(again.scores(), agglomerator.scores())
         np.testing.assert_array_equal(again.segment_ids(), agglomerator.segment_ids())
+        np.testing.assert_array_equal(again.is_done(), agglomerator.is_done())
         if not is_lazy:
             same(again, agglomerator)
 

@@ -1,4 +1,4 @@
-"""Segments that are done: no merge and no cut changes them until they are in work again.
+"""Segments that are done: no merge, cut or split changes them until they are in work again.
 
 A segment is marked at the supervoxel that names it. Nothing joins or parts a segment that is done, so that
 supervoxel names it for as long as the mark is there.
@@ -112,6 +112,6 @@ def require_not_done(is_done: np.ndarray, ids: np.ndarray, *segments: int) -> No
     for segment in segments:
         if is_done[segment]:
             raise ActionError(
-                f"Segment {ids[segment]} is done, so no merge or cut may change it. Set its state to “in "
-                "work” first."
+                f"Segment {ids[segment]} is done, so no merge, cut or split may change it. Set its state "
+                "to “in work” first."
             )

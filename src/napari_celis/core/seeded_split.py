@@ -91,16 +91,17 @@ def plan_seeded_split(
     supervoxels, segments = agglomerator.supervoxels, agglomerator.segment_ids()
     first, second = seeds.supervoxels(supervoxels.dense)
     require_one_segment(supervoxels, segments, first, second)
-    require_not_done(agglomerator.is_done(), supervoxels.ids, first[0])
-    members = np.flatnonzero(segments == segments[first[0]])
+    own = int(segments[first[0]])
+    require_not_done(agglomerator.is_done(), supervoxels.ids, supervoxels.index_of(own))
+    members = np.flatnonzero(segments == own)
     volume = DividedVolume(supervoxels, agglomerator.actions, agglomerator.glued)
     splits = []
     for index in sorted(set(first) & set(second)):
         ground = SplitGround.of(volume.supervoxels, index, affinities, voxel_size_nm)
-        own = (
+        inside = (
             [one for one in side if supervoxels.dense[one] == index] for side in (seeds.first, seeds.second)
         )
-        splits.append(ground.split(ground.sides(*own)))
+        splits.append(ground.split(ground.sides(*inside)))
         volume = volume.divided(splits[-1])
     after = np.append(members, np.arange(supervoxels.n + 1, volume.supervoxels.n + 1))
     on_first, n_pieces = _sides(volume, after, seeds, affinities)

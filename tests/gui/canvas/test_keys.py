@@ -145,6 +145,24 @@ def test_whatever_is_chosen_no_key_means_two_things(settings):
         assert keys[name] == as_key(text) or any(f"“{name}”" in problem for problem in problems)
 
 
+def test_the_next_key_closes_the_card_and_does_nothing_else(qtbot):
+    keys, pressed = CanvasKeys(), []
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    keys.bind_command("yes", lambda: pressed.append("yes"))
+    keys.watch(widget)
+    card = KeyCard(keys.choice)
+    card.show()
+    keys.close_at_next_key(card)
+    # The window has the focus, as where a window manager gives none to new windows.
+    with qtbot.waitSignal(card.destroyed):
+        QTest.keyClick(widget, KEY.Key_A)
+    assert pressed == []
+    QTest.keyClick(widget, KEY.Key_A)
+    assert pressed == ["yes"]
+    keys.close()
+
+
 def test_settings_of_napari_change_keys_and_the_card_at_once(qtbot, our_plugin, plugin_settings):
     from napari.settings import get_plugin_settings
 

@@ -417,7 +417,7 @@ def test_the_panel_has_buttons_for_all_of_it_and_follows(canvas, qtbot):
     click(canvas, AT[RIGHT])
     box.remove.click()
     assert tool.seeds == (Seed(0, NEAR), Seed(1, FAR))
-    assert [made.text() for made in box.sides] == ["1 orange seed  [X]", "1 blue seed"]
+    assert [made.text() for made in box.sides] == ["1 orange seed [X]", "1 blue seed"]
     qtbot.waitUntil(lambda: box.confirm.isEnabled())
     assert f"Supervoxel {ids(LEFT)[0]} with seeds of both" in box.text.text()
     box.cancel.click()

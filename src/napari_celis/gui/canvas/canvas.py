@@ -79,10 +79,11 @@ class Canvas(QObject):
         self.highlight.set_look(look)
 
     def show_keys(self) -> None:
-        """Show the card with all keys."""
+        """Show the card with all keys; the next key closes it, also where the window keeps the focus."""
         window = getattr(self.workspace.viewer, "window", None)
         card = KeyCard(self.keys.choice, None if window is None else window._qt_window)
         card.show()
+        self.keys.close_at_next_key(card)
 
     def _on_visited(self, position: np.ndarray) -> None:
         """Bring a contact into the middle of the canvas, as close as the contact view shows it."""

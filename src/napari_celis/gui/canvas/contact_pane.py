@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 from napari_celis.gui.canvas.contact_tiles import ContactTiles
 from napari_celis.gui.qt.widgets import row
 
-NOTE = "Note for this answer  [{}]"
+NOTE = "Note for this answer [{}]"
 
 
 class ContactPane(QWidget):
@@ -41,7 +41,7 @@ class ContactPane(QWidget):
         layout.setSpacing(3)
         layout.addLayout(row(self.question, self.place, stretch=(1, 0)))
         layout.addWidget(self.tiles, 1)
-        layout.addLayout(row(self.keys, self.note, stretch=(3, 2)))
+        layout.addLayout(row(self.keys, self.note, stretch=(0, 1)))
 
     def place_in(self, viewer: Any) -> bool:
         """Lie where the canvas of a viewer lies, hidden; tell whether it has one."""

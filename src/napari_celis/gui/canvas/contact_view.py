@@ -164,6 +164,8 @@ class ContactView(QObject):
             voxels = short_number(int(sizes[request.side_of == side].sum()))
             parts.append(f'<span style="color:{colour}">■</span> {name} ({voxels} voxels)')
         asked = "Merged. Still right?" if is_made else "Same neuron?"
+        if is_made and not engine.snapshot.taken[self._action]:
+            asked = "One segment already, by other merges."
         self.pane.question.setText(f"<b>{asked}</b> &nbsp; {' &nbsp; '.join(parts)}")
         order = self._decisions.open_actions()
         at = np.flatnonzero(order == self._action)
@@ -173,7 +175,7 @@ class ContactView(QObject):
         assert self.pane is not None
         keys = self._keys.keys
         hints = [f"<b>{keys[name]}</b> {text}" for name, text in HINTS]
-        more = f"hold <b>{keys['blink']}</b> image · <b>{keys['look']}</b> look · <b>?</b> all keys"
+        more = f"hold <b>{keys['blink']}</b> image · <b>?</b> keys"
         self.pane.keys.setText(f"{' · '.join(hints)} &nbsp; {more}")
         self.pane.note.setPlaceholderText(NOTE.format(keys["note"]))
 

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDialog,
     QLineEdit,
     QPlainTextEdit,
     QTextEdit,
@@ -65,6 +66,7 @@ class CanvasKeys(QObject):
         self._watched: set[int] = set()
         self._followed: QWidget | None = None
         self._held: dict[str, KeyBinding] = {}
+        self._cover: QDialog | None = None
         self.choice.changed.connect(self._bind_commands)
 
     def bind(
@@ -118,8 +120,23 @@ class CanvasKeys(QObject):
             self.watch(window._qt_viewer.canvas.native, window._qt_viewer, window._qt_window)
             QApplication.instance().focusChanged.connect(self._on_focus)
 
+    def close_at_next_key(self, cover: QDialog) -> None:
+        """Let the next key do nothing but close what covers the window: nobody answers what is not seen.
+
+        Parameters
+        ----------
+        cover : QDialog
+            Shown at present.
+        """
+        self._cover = cover
+        cover.finished.connect(self._uncover)
+
+    def _uncover(self) -> None:
+        self._cover = None
+
     def close(self) -> None:
         """Take no more keys."""
+        self._cover = None
         self._bindings, self._commands, self._command_keys = {}, {}, {}
         self.choice.close()
         if self._window is not None:
@@ -134,6 +151,11 @@ class CanvasKeys(QObject):
         assert isinstance(event, QKeyEvent)
         if event.type() == RELEASE:
             return not event.isAutoRepeat() and self._let_go(key_name(event))
+        if self._cover is not None:
+            if event.type() == PRESS and not event.isAutoRepeat():
+                self._cover.close()
+            event.accept()
+            return True
         name, binding = self._find(event)
         if binding is None or not binding.is_active():
             return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from qtpy.QtCore import QPoint, QSize, Qt
+from qtpy.QtCore import QPoint, QSize, Qt, Signal
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 MIDDLE = Qt.AlignmentFlag.AlignCenter
@@ -18,6 +19,9 @@ LOWEST = 92
 
 class CompactTable(QTableView):
     """A narrow and quick table: rows of one height, no row numbers, whole rows selected."""
+
+    resized = Signal()
+    """There is more or less room for columns."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,6 +69,11 @@ class CompactTable(QTableView):
 
     def _open_column_menu(self, at: QPoint) -> None:
         self.column_menu().exec(self.horizontalHeader().mapToGlobal(at))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Tell who chooses columns by the room that there is."""
+        super().resizeEvent(event)
+        self.resized.emit()
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Ask for little and take what the window leaves: what Qt asks for makes the whole tab scroll."""

@@ -78,7 +78,7 @@ def name_button(named: QPushButton, text: str, tip: str, key: str = "") -> None:
     text, tip, key : str
         As for `button`.
     """
-    named.setText(f"{text}  [{key}]" if key else text)
+    named.setText(f"{text} [{key}]" if key else text)
     named.setToolTip(f"{tip}  Key: {key}" if key else tip)
 
 

@@ -19,6 +19,7 @@ from napari_celis.core.cuts import (
 )
 from napari_celis.core.decisions import Candidates
 from napari_celis.core.journal import MARK_KINDS, Step, StepKind
+from napari_celis.core.protection import require_not_done
 from napari_celis.gui.session.decision_queue import DecisionQueue
 from napari_celis.gui.session.engine.commands import Command
 from napari_celis.gui.session.engine.engine import Engine
@@ -362,7 +363,7 @@ class DecisionController(QObject):
 
     def _plan(self, question: Callable[[Agglomerator], CutPlan]) -> None:
         if self._run.engine is not None:
-            self._run.engine.ask(lambda a: keeping_apart(question(a)), self._on_plan, key="cut")
+            self._run.engine.ask(lambda a: _possible_cut(a, question), self._on_plan, key="cut")
 
     def _on_plan(self, plan: CutPlan) -> None:
         self.plan = plan
@@ -427,3 +428,12 @@ class DecisionController(QObject):
         """Keep what was merged selected as one segment: the next click adds to it."""
         if self.pair.is_one_segment:
             self._selection.keep_first()
+
+
+def _possible_cut(agglomerator: Agglomerator, question: Callable[[Agglomerator], CutPlan]) -> CutPlan:
+    """Plan a cut that would be carried out; a segment that is done refuses it before it is shown."""
+    plan, supervoxels = keeping_apart(question(agglomerator)), agglomerator.supervoxels
+    if len(plan.first_side):
+        segment = int(agglomerator.segment_ids()[plan.first_side[0]])
+        require_not_done(agglomerator.is_done(), supervoxels.ids, supervoxels.index_of(segment))
+    return plan

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from qtpy.QtCore import QObject, Signal
 
+from napari_celis.core.errors import ActionError
+from napari_celis.core.protection import require_not_done
 from napari_celis.core.seeded_split import SeededSplit, Seeds, Voxel
 from napari_celis.gui.session.engine.commands import Ask, CarryOutSplit
+from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.events import CommandFailed
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.messages import MessageLine
@@ -118,7 +121,7 @@ class SplitTool(QObject):
             self._say(NO_ENGINE if engine is None else NO_SEGMENT)
         elif len({self._run.segment_of(supervoxel) for supervoxel in selected}) > 1:
             self._say(TWO_SEGMENTS)
-        elif not self.is_on:
+        elif not self.is_on and self._may_split(engine, selected[0]):
             if engine.snapshot.is_running:
                 engine.pause()
             self._preview.leave()
@@ -195,6 +198,17 @@ class SplitTool(QObject):
 
     # What follows.
 
+    def _may_split(self, engine: Engine, supervoxel: int) -> bool:
+        """Tell whether a segment may be split; if it is done, say so."""
+        supervoxels = engine.tables.supervoxels
+        named_by = supervoxels.index_of(self._run.segment_of(supervoxel))
+        try:
+            require_not_done(engine.snapshot.is_done, supervoxels.ids, named_by)
+        except ActionError as error:
+            self._say(str(error))
+            return False
+        return True
+
     def _may_change(self) -> bool:
         if self.is_busy:
             self._say(IS_BUSY)
@@ -251,6 +265,8 @@ class SplitTool(QObject):
         self._selection.clear()
         self.stop()
         self._messages.say(DONE, "")
+        # Until something else is selected: the keys of a question stand in its place.
+        self._said = DONE
 
     def _on_advanced(self, snapshot: Snapshot) -> None:
         """End after the split; follow a segment that changes otherwise."""

@@ -66,3 +66,20 @@ def test_the_histogram_names_its_counts(qtbot):
     ticks = {text: place for place, text in plot.getAxis("left")._tickLevels[0]}
     assert ticks["100"] == pytest.approx(plot._heights.max())
     plot.close_plot()
+
+
+def test_the_histogram_takes_another_range_when_many_scores_lie_beyond_it(qtbot):
+    plot = ScorePlot(ViewerModel())
+    qtbot.addWidget(plot)
+    plot.start(np.linspace(1, 7, 200), 0.0)
+    edges = plot._edges
+    # A few beyond the ends change nothing.
+    plot.show_scores(np.append(np.linspace(1, 7, 200), -9.0))
+    assert plot._edges is edges
+    # As after a reset: what was merged may be merged again.
+    scores = np.linspace(-9, 7, 400)
+    plot.show_scores(scores)
+    assert plot._edges[0] < -8.9
+    assert plot.n_shown == 400
+    assert plot._heights[0] < np.log1p(20)
+    plot.close_plot()

@@ -186,7 +186,7 @@ class AgglomerateForm(QWidget):
         for widget in (self.prepare, self.to_threshold, self.step, self.many):
             widget.setEnabled(is_free)
         self.run.setEnabled(is_free or can_pause)
-        self.run.setText(f"{'Pause' if is_running else 'Run'}  [{RUN_KEYS[0]}]")
+        self.run.setText(f"{'Pause' if is_running else 'Run'} [{RUN_KEYS[0]}]")
         self.undo.setEnabled(bool(snapshot and snapshot.steps))
         self.reset.setEnabled(bool(snapshot and snapshot.steps))
         self.redo.setEnabled(bool(snapshot and snapshot.n_undone))
@@ -374,6 +374,6 @@ def _bits(value: float | None) -> str:
 
 def _button(text: str, tip: str, key: str = "") -> QPushButton:
     """Make a button that is connected later; its key is shown on it."""
-    made = QPushButton(f"{text}  [{key}]" if key else text)
+    made = QPushButton(f"{text} [{key}]" if key else text)
     made.setToolTip(f"{tip}  Key: {key}" if key else tip)
     return made

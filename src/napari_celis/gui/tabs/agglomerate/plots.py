@@ -18,6 +18,8 @@ from napari_celis.gui.qt.themed_plot import ThemedPlot
 HEIGHTS = (80, 190)
 """Least and greatest height in pixels: plots take the room that a high window has."""
 N_BINS = 60
+MOST_BEYOND = 0.05
+"""Share of the scores that may lie beyond the ends of the histogram."""
 COUNTS = {0: "0", 10: "10", 100: "100", 1_000: "1k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}
 """What the logarithmic axis of the histogram is marked with."""
 
@@ -136,16 +138,25 @@ class ScorePlot(ThemedPlot):
         threshold : float
             Where a run stops.
         """
+        self._fit(scores, threshold)
+        self.show_scores(scores)
+        self.show_threshold(threshold)
+
+    def _fit(self, scores: np.ndarray, threshold: float) -> None:
         ends = np.percentile(scores, (0.5, 99.5)) if len(scores) else np.array([-1.0, 1.0])
         low, high = min(ends[0], threshold), max(ends[1], threshold)
         margin = 0.05 * (high - low) or 1.0
         self._edges = np.linspace(low - margin, high + margin, N_BINS + 1)
         self.setXRange(self._edges[0], self._edges[-1], padding=0)
-        self.show_scores(scores)
-        self.show_threshold(threshold)
 
     def show_scores(self, scores: np.ndarray) -> None:
-        """Count the scores; those beyond the ends go into the first and last bar."""
+        """Count the scores; those beyond the ends go into the first and last bar.
+
+        Where many would, as after a reset of a run that had gone on at its end, the range is chosen anew.
+        """
+        is_beyond = (scores < self._edges[0]) | (scores > self._edges[-1])
+        if is_beyond.sum() > MOST_BEYOND * len(scores) and not self.line.moving:
+            self._fit(scores, float(self.line.value()))
         inside = np.clip(scores, self._edges[0], self._edges[-1])
         # Logarithmic, for a few merges that matter stand beside thousands that change nothing.
         self._heights = np.log1p(np.histogram(inside, self._edges)[0])

@@ -88,7 +88,8 @@ class Timeline(QWidget):
         """Say which step is shown, and offer what can be done."""
         preview, last = self._workspace.preview.step, self.slider.maximum()
         is_preview = preview is not None
-        self.step_text.setText(f"preview of {preview:,} of {last:,}" if is_preview else f"{last:,} decisions")
+        standing = f"{last:,} decision{'s' * (last != 1)}"
+        self.step_text.setText(f"preview of {preview:,} of {last:,}" if is_preview else standing)
         self.slider.setEnabled(last > 0)
         self.go_back.setEnabled(is_preview)
         self.latest.setEnabled(is_preview)

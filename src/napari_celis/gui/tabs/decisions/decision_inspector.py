@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from qtpy.QtGui import QShowEvent
-from qtpy.QtWidgets import QCheckBox, QGridLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_celis.core.cuts import CutPlan
 from napari_celis.core.journal import newest_about
@@ -107,17 +107,15 @@ class DecisionInspector(QWidget):
 
     def _lay_out(self) -> None:
         self._decide, self._confirm = QWidget(), QWidget()
-        grid = QGridLayout(self._decide)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(4)
-        # As wide as their texts are long, in a narrow panel.
+        lines = QVBoxLayout(self._decide)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(4)
+        # As wide as their texts are long, in a narrow panel. To allow again takes the place of the button for
+        # the decision that it takes out.
         answers = {"yes": 6, "no": 5, "not_here": 7, "unsure": 6}
-        decisions = {"merge": 6, "keep_apart": 7, "cut": 5, "split": 6}
-        for line, widths in enumerate((answers, decisions)):
-            for index, (name, width) in enumerate(widths.items()):
-                grid.addWidget(self.buttons[name], line, sum(list(widths.values())[:index]), 1, width)
-        # It takes the place of the button for the decision that it takes out.
-        grid.addWidget(self.buttons["allow"], 1, decisions["merge"], 1, decisions["keep_apart"])
+        decisions = {"merge": 16, "keep_apart": 21, "allow": 21, "cut": 14, "split": 16}
+        for widths in (answers, decisions):
+            lines.addLayout(row(*(self.buttons[name] for name in widths), stretch=widths.values()))
         self.buttons["allow"].setVisible(False)
         for made in self.buttons.values():
             # Four side by side in a narrow panel.

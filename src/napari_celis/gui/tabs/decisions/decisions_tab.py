@@ -74,6 +74,8 @@ class DecisionsTab(QWidget):
         self.inspector = DecisionInspector(workspace)
         self.learning = LearningBox(workspace)
         self._parts: dict[str, np.ndarray] = {}
+        self._room = (0, False, False)
+        """Columns, and whether there is too little room for those of specs, and for all others."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(REFRESH_MS)
@@ -131,6 +133,7 @@ class DecisionsTab(QWidget):
         self.view.sortByColumn(0, Qt.SortOrder.AscendingOrder)
         self.view.offer_columns()
         self.canvas.keys.watch(self.view, self.history.view, self.errors.view)
+        self.view.resized.connect(self._fit_columns)
         self._fit_columns()
 
     def _lay_out(self) -> None:
@@ -241,11 +244,16 @@ class DecisionsTab(QWidget):
 
     def _fit_columns(self) -> None:
         """Hide the columns of descriptor specs where all would be too narrow; the menu brings them back."""
-        is_narrow = self.view.viewport().width() < NARROWEST * self.table.columnCount()
+        n_columns, width = self.table.columnCount(), self.view.viewport().width()
+        is_narrow = width < NARROWEST * n_columns
+        is_tight = width < NARROWEST * (n_columns - len(self._parts))
+        if self._room == (n_columns, is_narrow, is_tight):
+            # Columns that somebody asked for stay.
+            return
+        self._room = n_columns, is_narrow, is_tight
         for column in range(2, 2 + len(self._parts)):
             self.view.setColumnHidden(column, is_narrow)
         # The numbers of the others would be cut off.
-        is_tight = self.view.viewport().width() < NARROWEST * (self.table.columnCount() - len(self._parts))
         self.view.setColumnHidden(2 + len(self._parts), is_tight)
         longest = max(STATE_NAMES.values(), key=len)
         self.view.fix_widths({0: RANK_ROOM, 1: SCORE_ROOM, self.table.columnCount() - 1: longest})

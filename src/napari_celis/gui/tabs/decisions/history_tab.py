@@ -147,6 +147,7 @@ class HistoryTab(QWidget):
         self.table = HistoryTable(self)
         self.view = CompactTable()
         self.view.setModel(self.table)
+        self.view.fix_widths({2: max(KINDS.values(), key=len)})
         self.who = QComboBox()
         for text, who in (("All decisions", ""), ("Only yours", "you"), ("Only the run's", "greedy")):
             self.who.addItem(text, who)

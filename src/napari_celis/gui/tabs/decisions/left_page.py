@@ -82,11 +82,12 @@ class LeftPage(QWidget):
         self.target.setDecimals(2)
         self.target.setSingleStep(0.05)
         self.target.setValue(DEFAULT_TARGET)
-        self.target.setSuffix(" bits left")
+        self.target.setSuffix(" bits")
         self.target.setToolTip("The error that you would be content with.")
         self.until = QLabel()
         self.past: dict[int, float] = {}
         """Expected error in bits by the number of answers."""
+        self._engine = workspace.run.engine
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
@@ -113,9 +114,7 @@ class LeftPage(QWidget):
             return
         self.sentence.setText(told(left) + ("" if engine.tables.scores_are_odds else GUESSED))
         n_answers = left.questions_until(self.target.value())
-        self.until.setText(
-            f"about {n_answers:,} more answers" if n_answers else "reached, as far as expected"
-        )
+        self.until.setText(f"about {n_answers:,} more answers" if n_answers else REACHED)
         if self.isVisible():
             self.plot.show_curves(self.past, left.left, self.target.value())
 
@@ -124,7 +123,9 @@ class LeftPage(QWidget):
         return None if queue is None else queue.left
 
     def _on_run(self) -> None:
-        self.past = {}
+        """Forget what another run knew; one whose supervoxel was split goes on."""
+        if self.workspace.run.engine is not self._engine:
+            self._engine, self.past = self.workspace.run.engine, {}
         self.refresh()
 
     def _on_ordered(self) -> None:
@@ -143,8 +144,8 @@ class LeftPage(QWidget):
 
 
 def count_answers(snapshot: Snapshot) -> int:
-    """Count the decisions by hand that stand."""
-    return sum(step.kind not in NO_ANSWERS for step in snapshot.steps)
+    """Count the decisions by hand that stand; what is decided at once, as in a cut, counts once."""
+    return sum(step.kind not in NO_ANSWERS and not step.follows for step in snapshot.steps)
 
 
 def told(left: RemainingError) -> str:
