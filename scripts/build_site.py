@@ -25,8 +25,23 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 NAVIGATION = {
     "Start here": {"Installation": "install", "Quick start": "quick-start", "Tutorial": "tutorial"},
+    "The panel": {
+        "Where things are": "guide/index",
+        "Data": "guide/data",
+        "Agglomerate": "guide/agglomerate",
+        "Decisions": "guide/decisions",
+        "Shape": "guide/shape",
+        "Blocks": "guide/blocks",
+        "Train": "guide/train",
+        "Export": "guide/export",
+        "Keys and clicks": "guide/keys",
+        "When something is wrong": "guide/problems",
+        "Sessions": "guide/sessions",
+        "Volumes": "guide/volumes",
+        "Without a window": "guide/commands",
+    },
     "User guide": {
-        "The panel": "user-guide",
+        "Proofreading": "proofreading",
         "Learning from answers": "learning-from-answers",
         "Training and models": "training",
         "Affinities": "affinities",
@@ -55,6 +70,7 @@ NAVIGATION = {
     "What was measured": {
         "Accuracy": "accuracy",
         "Baselines": "baselines",
+        "Reproduce": "reproduce",
         "Benchmarks": "benchmarks",
         "Reliability": "reliability",
     },

@@ -107,7 +107,7 @@ def vi_of(printed: str) -> float:
 
 
 def test_pictures_and_pages_that_are_linked_exist(checkout):
-    for page in [*(checkout / "docs").glob("*.md"), checkout / "README.md", checkout / "CONTRIBUTING.md"]:
+    for page in [*(checkout / "docs").rglob("*.md"), checkout / "README.md", checkout / "CONTRIBUTING.md"]:
         for place in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
             if not place.startswith(("http:", "https:")):
                 assert (page.parent / place).exists(), f"{page.name} links to {place}"
