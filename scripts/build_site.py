@@ -30,6 +30,8 @@ NAVIGATION = {
         "Data": "guide/data",
         "Agglomerate": "guide/agglomerate",
         "Decisions": "guide/decisions",
+        "Segments": "guide/segments",
+        "Cuts and splits": "guide/splits",
         "Shape": "guide/shape",
         "Blocks": "guide/blocks",
         "Train": "guide/train",
@@ -87,6 +89,7 @@ ELSEWHERE = {
     "](../CONTRIBUTING.md": "](contributing.md",
     "](../README.md": "](quick-start.md",
     "](examples)": "](examples/agglomerate_and_evaluate.md)",
+    "](https://napari-celis.github.io/napari-celis/commands.html": "](/commands.md",
 }
 """Links to files that are no pages of docs/, and to their pages."""
 LOADED = re.compile(
