@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from decision_pictures import picture_decisions, picture_segments, picture_split
 from napari_celis.gui.plugin.display import virtual_display
 from picture_studio import GIF_SIZE, ROOT, SIZE, Studio, write_gif
 
@@ -109,23 +110,6 @@ def picture_demo(studio: Studio) -> None:
     studio.finished()
     studio.workspace.selection.select()
     studio.save("demo")
-
-
-def picture_decisions(studio: Studio) -> None:
-    """The tab Decisions: an uncertain one, in a section and in 3-D, and the history."""
-    tab = studio.show_tab("Decisions")
-    studio.finished()
-    studio.undecided()
-    studio.camera.zoom *= 1.6
-    studio.save("decisions")
-    tab.tabs.setCurrentWidget(tab.history)
-    studio.rest(500)
-    tab.history.view.selectRow(40)
-    studio.settle()
-    studio.viewer.reset_view(margin=0.02)
-    studio.save("history")
-    tab.tabs.setCurrentIndex(0)
-    studio.viewer.reset_view(margin=0.02)
 
 
 def picture_3d(studio: Studio) -> None:
@@ -291,6 +275,8 @@ PICTURES: dict[str, Callable[[Studio], None]] = {
     "shape": picture_shape,
     "export": picture_export,
     "surfaces": picture_3d,
+    "segments": picture_segments,
+    "split": picture_split,
     "run": picture_run,
     "train": picture_train,
     "compare": picture_compare,
