@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 NAVIGATION = {
     "Start here": {"Installation": "install", "Quick start": "quick-start", "Tutorial": "tutorial"},
-    "The panel": {
+    "User guide": {
         "Where things are": "guide/index",
         "Data": "guide/data",
         "Agglomerate": "guide/agglomerate",
@@ -33,8 +33,8 @@ NAVIGATION = {
         "Segments": "guide/segments",
         "Cuts and splits": "guide/splits",
         "Shape": "guide/shape",
-        "Blocks": "guide/blocks",
         "Train": "guide/train",
+        "Blocks": "guide/blocks",
         "Export": "guide/export",
         "Keys and clicks": "guide/keys",
         "When something is wrong": "guide/problems",
@@ -42,7 +42,7 @@ NAVIGATION = {
         "Volumes": "guide/volumes",
         "Without a window": "guide/commands",
     },
-    "User guide": {
+    "Subjects": {
         "Proofreading": "proofreading",
         "Learning from answers": "learning-from-answers",
         "Training and models": "training",
