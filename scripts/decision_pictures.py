@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from qtpy.QtCore import Qt
 
@@ -39,7 +41,7 @@ def picture_decisions(studio: Studio) -> None:
     studio.viewer.reset_view(margin=0.02)
 
 
-def next_question(studio: Studio, go_on) -> None:
+def next_question(studio: Studio, go_on: Callable[[], object]) -> None:
     """Do what brings the next question, and wait for it."""
     pair = studio.workspace.decisions.pair
     before = pair.action
