@@ -57,7 +57,7 @@ def picture_run(studio: Studio) -> None:
     studio.show_window(GIF_SIZE, with_layers=False)
     tab = studio.show_tab("Agglomerate")
     engine = studio.prepared()
-    engine.reset()
+    engine.go_back(0)
     studio.wait_until(lambda: not engine.snapshot.steps)
     studio.settle()
     frames, times = [studio.grab()], [LOOK_MS]
@@ -91,7 +91,7 @@ def add_decisions(studio: Studio, frames: list[np.ndarray], times: list[int]) ->
     studio.show_tab("Decisions")
     decisions = studio.undecided()
     for _ in range(N_DECISIONS):
-        studio.rest(1500)
+        studio.rest_in_3d()
         frames.append(studio.grab())
         times.append(LOOK_MS)
         before = decisions.pair.action
@@ -99,7 +99,7 @@ def add_decisions(studio: Studio, frames: list[np.ndarray], times: list[int]) ->
         studio.wait_until(
             lambda before=before: decisions.pair.action not in (before, -1) and bool(decisions.pair.parts)
         )
-    studio.rest(1500)
+    studio.rest_in_3d()
     frames.append(studio.grab())
     times.append(2 * LOOK_MS)
 
@@ -124,7 +124,9 @@ def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float])
     from napari_celis.gui.canvas.canvas import Canvas
 
     studio.undecided()
-    surfaces = Canvas.of(studio.workspace).highlight.meshes
+    canvas = Canvas.of(studio.workspace)
+    canvas.contact_view.leave()
+    surfaces = canvas.highlight.meshes
     studio.viewer.dims.ndisplay = 3
     studio.wait_until(lambda: len(surfaces.layers) == 2)
     studio.settle()

@@ -89,6 +89,13 @@ class Studio:
         QTimer.singleShot(milliseconds, loop.quit)
         loop.exec()
 
+    def rest_in_3d(self) -> None:
+        """Let the window draw, also the two segments of a question in 3-D."""
+        self.rest()
+        view, end = self.panel.canvas.contact_view, time.monotonic() + DRAWING
+        while view.is_shown and view.pane.tiles.evidence.body is None and time.monotonic() < end:
+            self.rest(100)
+
     def wait_until(self, is_true: Callable[[], bool], seconds: float = PATIENCE) -> None:
         """Let the window work until something has happened."""
         end = time.monotonic() + seconds
@@ -116,10 +123,7 @@ class Studio:
 
     def settle(self) -> None:
         """Wait until everything has been drawn."""
-        self.rest()
-        view, end = self.panel.canvas.contact_view, time.monotonic() + DRAWING
-        while view.is_shown and view.pane.tiles.evidence.body is None and time.monotonic() < end:
-            self.rest(100)
+        self.rest_in_3d()
         # Texts in the bar at the bottom lie on top of each other until the window changes its size.
         for width in (self.size[0] - 1, self.size[0]):
             self.viewer.window.resize(width, self.size[1])
