@@ -26,7 +26,23 @@ DOCS = ROOT / "docs"
 NAVIGATION = {
     "Start here": {"Installation": "install", "Quick start": "quick-start", "Tutorial": "tutorial"},
     "User guide": {
-        "The panel": "user-guide",
+        "Where things are": "guide/index",
+        "Data": "guide/data",
+        "Agglomerate": "guide/agglomerate",
+        "Decisions": "guide/decisions",
+        "Segments": "guide/segments",
+        "Cuts and splits": "guide/splits",
+        "Shape": "guide/shape",
+        "Train": "guide/train",
+        "Blocks": "guide/blocks",
+        "Export": "guide/export",
+        "Keys and clicks": "guide/keys",
+        "When something is wrong": "guide/problems",
+        "Sessions": "guide/sessions",
+        "Volumes": "guide/volumes",
+        "Without a window": "guide/commands",
+    },
+    "Subjects": {
         "Proofreading": "proofreading",
         "Learning from answers": "learning-from-answers",
         "Training and models": "training",
@@ -73,6 +89,7 @@ ELSEWHERE = {
     "](../CONTRIBUTING.md": "](contributing.md",
     "](../README.md": "](quick-start.md",
     "](examples)": "](examples/agglomerate_and_evaluate.md)",
+    "](https://napari-celis.github.io/napari-celis/commands.html": "](/commands.md",
 }
 """Links to files that are no pages of docs/, and to their pages."""
 LOADED = re.compile(

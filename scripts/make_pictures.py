@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from decision_pictures import picture_decisions, picture_segments, picture_split
 from napari_celis.gui.plugin.display import virtual_display
 from picture_studio import GIF_SIZE, ROOT, SIZE, Studio, write_gif
 
@@ -56,7 +57,7 @@ def picture_run(studio: Studio) -> None:
     studio.show_window(GIF_SIZE, with_layers=False)
     tab = studio.show_tab("Agglomerate")
     engine = studio.prepared()
-    engine.reset()
+    engine.go_back(0)
     studio.wait_until(lambda: not engine.snapshot.steps)
     studio.settle()
     frames, times = [studio.grab()], [LOOK_MS]
@@ -90,7 +91,7 @@ def add_decisions(studio: Studio, frames: list[np.ndarray], times: list[int]) ->
     studio.show_tab("Decisions")
     decisions = studio.undecided()
     for _ in range(N_DECISIONS):
-        studio.rest(1500)
+        studio.rest_in_3d()
         frames.append(studio.grab())
         times.append(LOOK_MS)
         before = decisions.pair.action
@@ -98,7 +99,7 @@ def add_decisions(studio: Studio, frames: list[np.ndarray], times: list[int]) ->
         studio.wait_until(
             lambda before=before: decisions.pair.action not in (before, -1) and bool(decisions.pair.parts)
         )
-    studio.rest(1500)
+    studio.rest_in_3d()
     frames.append(studio.grab())
     times.append(2 * LOOK_MS)
 
@@ -109,23 +110,6 @@ def picture_demo(studio: Studio) -> None:
     studio.finished()
     studio.workspace.selection.select()
     studio.save("demo")
-
-
-def picture_decisions(studio: Studio) -> None:
-    """The tab Decisions: an uncertain one, in a section and in 3-D, and the history."""
-    tab = studio.show_tab("Decisions")
-    studio.finished()
-    studio.undecided()
-    studio.camera.zoom *= 1.6
-    studio.save("decisions")
-    tab.tabs.setCurrentWidget(tab.history)
-    studio.rest(500)
-    tab.history.view.selectRow(40)
-    studio.settle()
-    studio.viewer.reset_view(margin=0.02)
-    studio.save("history")
-    tab.tabs.setCurrentIndex(0)
-    studio.viewer.reset_view(margin=0.02)
 
 
 def picture_3d(studio: Studio) -> None:
@@ -140,7 +124,9 @@ def show_surfaces(studio: Studio, name: str, angles: tuple[float, float, float])
     from napari_celis.gui.canvas.canvas import Canvas
 
     studio.undecided()
-    surfaces = Canvas.of(studio.workspace).highlight.meshes
+    canvas = Canvas.of(studio.workspace)
+    canvas.contact_view.leave()
+    surfaces = canvas.highlight.meshes
     studio.viewer.dims.ndisplay = 3
     studio.wait_until(lambda: len(surfaces.layers) == 2)
     studio.settle()
@@ -291,6 +277,8 @@ PICTURES: dict[str, Callable[[Studio], None]] = {
     "shape": picture_shape,
     "export": picture_export,
     "surfaces": picture_3d,
+    "segments": picture_segments,
+    "split": picture_split,
     "run": picture_run,
     "train": picture_train,
     "compare": picture_compare,

@@ -23,7 +23,8 @@ DATASETS = {"image": "raw", "supervoxels": "labels/supervoxels", "truth": "label
 SIZE, GIF_SIZE = (1600, 1000), (1280, 800)
 """Size of the window in the pictures, and in the animation, where it has no docks at the left."""
 PANEL_WIDTH = 480
-PATIENCE = 900.0
+PATIENCE, DRAWING = 900.0, 60.0
+"""Seconds to wait for anything, and for a picture in 3-D, which there may not be."""
 PNG_COLOURS = 255
 """A palette makes pictures of the window three times smaller than full colours do."""
 FILLED = 1.3
@@ -88,6 +89,13 @@ class Studio:
         QTimer.singleShot(milliseconds, loop.quit)
         loop.exec()
 
+    def rest_in_3d(self) -> None:
+        """Let the window draw, also the two segments of a question in 3-D."""
+        self.rest()
+        view, end = self.panel.canvas.contact_view, time.monotonic() + DRAWING
+        while view.is_shown and view.pane.tiles.evidence.body is None and time.monotonic() < end:
+            self.rest(100)
+
     def wait_until(self, is_true: Callable[[], bool], seconds: float = PATIENCE) -> None:
         """Let the window work until something has happened."""
         end = time.monotonic() + seconds
@@ -115,7 +123,7 @@ class Studio:
 
     def settle(self) -> None:
         """Wait until everything has been drawn."""
-        self.rest()
+        self.rest_in_3d()
         # Texts in the bar at the bottom lie on top of each other until the window changes its size.
         for width in (self.size[0] - 1, self.size[0]):
             self.viewer.window.resize(width, self.size[1])

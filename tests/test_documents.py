@@ -106,8 +106,22 @@ def vi_of(printed: str) -> float:
     return float(line.split()[-1])
 
 
+def test_figures_of_the_readme_are_those_of_the_pages_that_measured_them(checkout):
+    items = re.findall(
+        r"^- \*\*(.*?)(?=^- |^$)", (checkout / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert len(items) == 3
+    for item in items:
+        [page] = re.findall(r"\(docs/([\w-]+\.md)#", item)
+        [command] = re.findall(r"^ +`(.+)`$", item, re.MULTILINE)
+        measured = (checkout / "docs" / page).read_text()
+        assert command in measured
+        figures = set(re.findall(r"\d[\d.,]*\d|\d", re.sub(r"\(docs/.*?\)|`.*`", "", item)))
+        assert all(re.search(rf"(?<![\d.]){re.escape(one)}(?!\d)", measured) for one in figures), figures
+
+
 def test_pictures_and_pages_that_are_linked_exist(checkout):
-    for page in [*(checkout / "docs").glob("*.md"), checkout / "README.md", checkout / "CONTRIBUTING.md"]:
+    for page in [*(checkout / "docs").rglob("*.md"), checkout / "README.md", checkout / "CONTRIBUTING.md"]:
         for place in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
             if not place.startswith(("http:", "https:")):
                 assert (page.parent / place).exists(), f"{page.name} links to {place}"

@@ -71,7 +71,8 @@ def test_what_other_computers_would_have_to_send_is_found(build_site, tmp_path):
 
 def test_every_page_is_in_the_menu_once(build_site, checkout):
     menu = [page for pages in build_site.NAVIGATION.values() for page in pages.values()]
-    written = {path.stem for path in (checkout / "docs").glob("*.md")} - {"index"}
+    docs = checkout / "docs"
+    written = {path.relative_to(docs).with_suffix("").as_posix() for path in docs.rglob("*.md")} - {"index"}
     assert written <= set(menu)
     assert len(menu) == len(set(menu))
 
