@@ -21,8 +21,6 @@ def picture_decisions(studio: Studio) -> None:
     """A question; then, after some answers, what is left and the history."""
     tab = studio.show_tab("Decisions")
     studio.finished()
-    # Until all questions are known, open ones stand in for them.
-    studio.wait_until(lambda: tab.decisions.queue.left is not None)
     decisions = studio.undecided()
     for _ in range(N_SKIPPED):
         next_question(studio, decisions.next_uncertain)

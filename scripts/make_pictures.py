@@ -144,6 +144,7 @@ def picture_shape(studio: Studio) -> None:
     studio.wait_until(lambda: tab.answer is not None and tab.answer.merge is not None)
     tab.form.find_merge.click()
     studio.wait_until(lambda: tab.answer is not None and bool(tab.answer.view.changed.any()))
+    studio.panel.canvas.contact_view.leave()
     studio.camera.zoom *= 2.0
     studio.save("shape")
     studio.viewer.reset_view(margin=0.02)
@@ -213,7 +214,7 @@ def picture_train(studio: Studio) -> None:
     """The tab Train in the first stage of a training."""
     tab = studio.show_tab("Train")
     records: list[Any] = []
-    tab.training.recorded.connect(records.append)
+    tab.process.recorded.connect(records.append)
     with tempfile.TemporaryDirectory() as folder:
         tab.form.output.value = Path(folder, "model.safetensors")
         tab.form.minutes.value = 5

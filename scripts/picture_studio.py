@@ -172,6 +172,9 @@ class Studio:
         """Look at the most uncertain decision and return what is deciding it."""
 
         decisions = self.workspace.decisions
+        # Until all questions are known, open ones stand in for them.
+        decisions.order_soon()
+        self.wait_until(lambda: decisions.queue is not None and decisions.queue.left is not None)
         decisions.clear()
         pair = decisions.pair
         self.wait_until(lambda: pair.geometry is not None and len(decisions.open_actions()) > 0)
