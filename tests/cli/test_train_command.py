@@ -57,7 +57,7 @@ def test_two_volumes(folder):
     result = run(folder, *volumes(folder, pieces=pieces), *outputs, "--json", folder / "found.json")
     assert result.exit_code == 0, result.output
     figures = json.loads((folder / "found.json").read_text())
-    assert [one["name"] for one in figures["volumes"]] == [f"{folder}/{name}.h5:raw" for name in "ab"]
+    assert [one["name"] for one in figures["volumes"]] == ["a.h5:raw", "b.h5:raw"]
     for one in figures["volumes"]:
         assert f"{one['name']}, by what did not learn from it: AUC" in result.output
     assert "Affinity network 3: " in result.output

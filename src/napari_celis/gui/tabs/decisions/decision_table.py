@@ -90,10 +90,14 @@ class DecisionFilter:
     """Only the contacts of this supervoxel."""
     min_voxels: int = 0
     """Only where the smaller segment has at least this many voxels."""
+    only_questions: bool = False
+    """Only what is asked about: open merges, and made ones that may be wrong."""
 
     def mask(self, arrays: DecisionArrays) -> np.ndarray:
         """Tell which actions pass, bool (A,)."""
         passes = arrays.smaller >= self.min_voxels
+        if self.only_questions:
+            passes &= arrays.rank < NO_RANK
         if self.state is not None:
             passes &= arrays.state == self.state
         if self.supervoxel_id is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ from napari_celis.gui.tabs.decisions.learning_box import LearningBox
 from napari_celis.gui.tabs.decisions.left_page import LeftPage
 from napari_celis.gui.tabs.decisions.segments_page import SegmentsPage
 
+QUESTIONS = "Questions"
+"""The first filter: open merges and made ones, whatever their state, that are asked about."""
 EMPTY = (
     "There are no merges to decide about yet. Choose an image and a model on the tab Data, then press "
     "Prepare or Run on the tab Agglomerate: every two supervoxels that touch become a row here."
@@ -96,12 +99,12 @@ class DecisionsTab(QWidget):
         share_width(self.next, self.undo, self.redo)
         self._name_keys()
         self.state = QComboBox()
+        self.state.addItem(QUESTIONS)
         for text, state in [("All", None), *((name.capitalize(), s) for s, name in STATE_NAMES.items())]:
             self.state.addItem(text, state)
-        self.state.setCurrentIndex(1)
         self.state.setMaximumWidth(110)
         make_narrow(self.state)
-        self.state.setToolTip("Show only merges in this state.")
+        self.state.setToolTip("Show what is asked about, all contacts, or only those in one state.")
         self.id_filter = QLineEdit()
         self.id_filter.setPlaceholderText("Supervoxel id")
         self.id_filter.setMinimumWidth(70)
@@ -273,6 +276,7 @@ class DecisionsTab(QWidget):
                 state=self.state.currentData(),
                 supervoxel_id=int(text) if text.isdecimal() else None,
                 min_voxels=self.smallest.value(),
+                only_questions=self.state.currentText() == QUESTIONS,
             )
         )
         if self.decisions.walk is not None:
@@ -285,7 +289,8 @@ class DecisionsTab(QWidget):
         arrays = self.table.arrays
         if arrays is None:
             return np.ones(len(actions), dtype=bool)
-        passes: np.ndarray = self.table.filter.mask(arrays)[actions]
+        # Whatever is asked is a question, also before the table knows its place in the queue.
+        passes: np.ndarray = replace(self.table.filter, only_questions=False).mask(arrays)[actions]
         return passes
 
     def _on_row(self, index: Any, before: Any = None) -> None:
