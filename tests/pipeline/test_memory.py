@@ -80,7 +80,7 @@ def test_peak_of_a_process(supervoxels, with_affinities, affinities):
         timeout=500,
     )
     peak, model = json.loads(result.stdout)
-    # How far tiles of the network overlap in time depends on how busy the computer is: 640 to 930 MB were seen.
+    # How far tiles of the network overlap in time depends on how busy the computer is: 640 to 930 MB.
     assert peak <= model <= 1.75 * peak, f"{peak / 1e6:.0f} MB, by the model {model / 1e6:.0f} MB"
 
 
