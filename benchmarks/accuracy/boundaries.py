@@ -6,6 +6,7 @@
 VOLUME.h5 is in the CREMI layout, 125 sections or more. The network learns from z 40 to 84, and is judged on
 z < 35 and z ≥ 90, on supervoxels that come with the volume: single affinities, contacts by their mean
 affinity, and agglomeration by mean affinity, at the best threshold of the slab and at that of the other slab.
+The middle is judged too: what a network cannot tell where it has learned, more data like it does not teach.
 One line of JSON per run.
 """
 
@@ -33,7 +34,9 @@ from napari_celis.training.affinity_data import affinity_targets
 from napari_celis.training.affinity_loss import judge
 from napari_celis.training.affinity_settings import AffinityTraining, affinity_training
 
-FIT, JUDGED = slice(40, 85), {"z < 35": slice(0, 35), "z >= 90": slice(90, 125)}
+FIT = slice(40, 85)
+SEEN = "learned from, z 45 to 79"
+JUDGED = {"z < 35": slice(0, 35), "z >= 90": slice(90, 125), SEEN: slice(45, 80)}
 SYMMETRIES = 4
 
 
@@ -73,7 +76,7 @@ def errors(run: Hierarchy, truth: Judge, threshold: float) -> list[float]:
 
 
 def judge_net(net: AffinityNet, volume: AnnotatedVolume) -> dict[str, dict[str, Any]]:
-    """Judge a network on both slabs."""
+    """Judge a network on both slabs, and where it has learned."""
     block, found, runs = volume.whole, {}, {}
     for name, part in JUDGED.items():
         affinities = predict(net, block.image, part)
@@ -89,9 +92,10 @@ def judge_net(net: AffinityNet, volume: AnnotatedVolume) -> dict[str, dict[str, 
             **of_contacts(problem),
             "oracle": errors(Oracle().sweep(problem), runs[name][1], 0.0),
         }
-    first, second = JUDGED
-    for name, other in ((first, second), (second, first)):
+    for name in JUDGED:
         found[name]["best"] = errors(*runs[name], tune([runs[name]]))
+    first, second = (name for name in JUDGED if name != SEEN)
+    for name, other in ((first, second), (second, first)):
         found[name]["carried"] = errors(*runs[name], tune([runs[other]]))
     return found
 
