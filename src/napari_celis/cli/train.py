@@ -32,6 +32,7 @@ class EnergyPreset(StrEnum):
     """Sizes of the energy models."""
 
     fast = "fast"
+    wide = "wide"
     paper = "paper"
 
 

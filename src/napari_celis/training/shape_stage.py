@@ -12,7 +12,7 @@ import torch
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.symmetry import choose_symmetries
 from napari_celis.core.volume import Triple
-from napari_celis.models.energy import EnergyNetwork, preset_settings
+from napari_celis.models.energy import EnergyNetwork, spec_settings
 from napari_celis.models.examples import PolicyRows
 from napari_celis.models.features import LAYOUT_GRID
 from napari_celis.models.policy import PolicyClassifier
@@ -83,7 +83,7 @@ class ShapeStage:
         scene = slab.window(0.0, SMALLEST_WINDOW).upright
         widths = [scene.features(spec, LAYOUT_GRID).layout.shape[1] for spec in self.specs]
         networks = [
-            EnergyNetwork(preset_settings(self.settings.preset, spec.n_bits, width)).eval()
+            EnergyNetwork(spec_settings(self.settings.preset, spec, width)).eval()
             for spec, width in zip(self.specs, widths, strict=True)
         ]
         # The first time loops are compiled, which takes far longer than running them.
