@@ -15,11 +15,7 @@ from napari_celis.core.descriptors import (
 )
 from napari_celis.core.volume import Triple
 
-Preset = Literal["fast", "wide", "paper"]
-N_PUBLISHED: dict[Preset, int] = {"fast": 1, "wide": 2, "paper": 5}
-"""How many of the paper's specs each preset takes, from the smallest box on."""
-WIDE = 17
-"""Voxels along the longest edge from which on a box sees shape alone; see `sees_evidence`."""
+Preset = Literal["fast", "paper"]
 
 STRIDES = (4, 4, 8)
 """Distance of centres for the paper's boxes of 9, 17 and 33, in voxels of the finest axis."""
@@ -32,13 +28,12 @@ def preset_specs(
 ) -> tuple[DescriptorSpec, ...]:
     """Draw a small dense spec, which also sees contacts of a few voxels, and specs of the paper.
 
-    All five with the preset `paper`, the boxes of 9 and 17 with `wide`, only the box of 9 with `fast`: the
-    larger ones take most of the time, and what one small annotated volume teaches them makes no segmentation
-    better.
+    All five with the preset `paper`, only the smallest with `fast`: the larger ones take most of the time,
+    and what one small annotated volume teaches them makes no segmentation better.
 
     Parameters
     ----------
-    preset : {'fast', 'wide', 'paper'}
+    preset : {'fast', 'paper'}
         Which.
     seed : int
         Seed of the draws.
@@ -51,20 +46,4 @@ def preset_specs(
         stride_zyx=anisotropic_stride(SMALL_STRIDE, voxel_size_nm),
     )  # fmt: skip
     published = paper_specs(seed=seed, voxel_size_nm=voxel_size_nm, strides=STRIDES)
-    return small, *published[: N_PUBLISHED[preset]]
-
-
-def sees_evidence(preset: Preset, spec: DescriptorSpec) -> bool:
-    """Whether the network of a spec gets the image's evidence for every bit, besides the layout around it.
-
-    Small boxes do, and hold what the segmentation says against what the image says. Large ones do not: with
-    it they learn once more what the affinities say, and not the shape.
-
-    Parameters
-    ----------
-    preset : Preset
-        With `paper` none does.
-    spec : DescriptorSpec
-        Gives the box.
-    """
-    return preset != "paper" and max(spec.box_zyx) < WIDE
+    return small, *(published if preset == "paper" else published[:1])

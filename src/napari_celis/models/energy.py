@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.presets import Preset, sees_evidence
+from napari_celis.core.presets import Preset
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class EnergySettings:
 
 
 def preset_settings(preset: Preset, n_bits: int, n_features: int) -> EnergySettings:
-    """Return the sizes of a preset: `paper` as published, the others for a computer without a GPU.
+    """Return the sizes of a preset: `paper` as published, `fast` for a computer without a GPU.
 
     Parameters
     ----------
@@ -40,22 +39,6 @@ def preset_settings(preset: Preset, n_bits: int, n_features: int) -> EnergySetti
     if preset == "paper":
         return EnergySettings(n_bits, n_features, hidden=2048, has_evidence=False)
     return EnergySettings(n_bits, n_features)
-
-
-def spec_settings(preset: Preset, spec: DescriptorSpec, n_features: int) -> EnergySettings:
-    """Return the sizes of a preset for one of its specs.
-
-    Parameters
-    ----------
-    preset : Preset
-        Its name.
-    spec : DescriptorSpec
-        Gives bits and box.
-    n_features : int
-        Image features of a centre.
-    """
-    settings = preset_settings(preset, spec.n_bits, n_features)
-    return replace(settings, has_evidence=sees_evidence(preset, spec))
 
 
 class EnergyNetwork(nn.Module):

@@ -12,7 +12,7 @@ import torch
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.parallel import Pool
 from napari_celis.core.presets import Preset
-from napari_celis.models.energy import EnergyNetwork, spec_settings
+from napari_celis.models.energy import EnergyNetwork, preset_settings
 from napari_celis.models.features import LAYOUT_GRID, CentreFeatures
 from napari_celis.training.budget import affordable, kept_cost, processor_seconds
 from napari_celis.training.checkpoint import Checkpoint
@@ -217,7 +217,7 @@ def new_network(plan: EnergyPlan, spec: DescriptorSpec, features: CentreFeatures
         Standardised by their mean and spread from now on.
     """
     torch.manual_seed(plan.seed)
-    network = EnergyNetwork(spec_settings(plan.preset, spec, features.layout.shape[1]))
+    network = EnergyNetwork(preset_settings(plan.preset, spec.n_bits, features.layout.shape[1]))
     network.set_feature_scale(torch.from_numpy(features.layout.astype(np.float32)))
     return network
 
@@ -245,7 +245,7 @@ def _networks(
     """Put networks together again."""
     networks = []
     for index in range(3):
-        network = EnergyNetwork(spec_settings(plan.preset, spec, facts["n_features"]))
+        network = EnergyNetwork(preset_settings(plan.preset, spec.n_bits, facts["n_features"]))
         prefix = f"{index}."
         own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
         network.load_state_dict(own)

@@ -15,11 +15,7 @@ from napari_celis.gui.tabs.train.train_options import TrainOptions, TrainVolume,
 from napari_celis.training import DEFAULT_MINUTES
 
 SUFFIX = ".safetensors"
-PRESETS = {
-    "fast": "fast: small, for a laptop",
-    "wide": "wide: sees shape farther around",
-    "paper": "paper: as published, wants a GPU",
-}
+PRESETS = {"fast": "fast: small, for a laptop", "paper": "paper: as published, wants a GPU"}
 AFFINITIES = {"unet": "unet: faster", "paper": "paper: as published"}
 
 
