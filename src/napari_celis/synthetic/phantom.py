@@ -51,7 +51,7 @@ class PhantomSettings:
     """Share of the membrane that loses its contrast."""
     pale_share: float = 0.4
     """Share of the membrane that has lost three eighths of its contrast, in patches wider than a gap."""
-    veil_darkness: tuple[float, float] = (0.75, 0.95)
+    veil_darkness: tuple[float, float] = (0.8, 1.0)
     """Range of the darkness of the veil across every neck; 1 is a membrane in full contrast, 0 is none."""
     blur_voxels: float = 0.7
     """Standard deviation of the blur, in units of the smallest edge of a voxel."""
@@ -106,7 +106,7 @@ def make_phantom(settings: PhantomSettings, report: Report | None = None) -> Pha
     tell("filling space", 0.5)
     labels, owners = draw_labels(skeletons, grid, bending, smallest=_smallest_object(settings))
     tell("measuring necks", 0.7)
-    necks = thin_necks(labels, owners, skeletons.necks, grid, WIDEST * settings.neck_diameter_nm[1])
+    necks = thin_necks(labels, owners, skeletons.necks, grid, _widest_neck_nm(settings))
     tell("drawing the image", 0.75)
     image = photograph(
         labels,
@@ -122,6 +122,12 @@ def make_phantom(settings: PhantomSettings, report: Report | None = None) -> Pha
     )
     tell("done", 1.0)
     return Phantom(image, labels.astype(np.uint64), settings.voxel_size_nm, necks)
+
+
+def _widest_neck_nm(settings: PhantomSettings) -> float:
+    """Diameter up to which a neck is one; where sections are thick it may be off by one of them."""
+    widest = settings.neck_diameter_nm[1]
+    return max(WIDEST * widest, widest + max(settings.voxel_size_nm))
 
 
 def _smallest_object(settings: PhantomSettings) -> int:
