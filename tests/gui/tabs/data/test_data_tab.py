@@ -88,7 +88,7 @@ def test_sample_fills_everything_in(qtbot, tab):
     assert tab.figures.value("Voxel size") == "10 × 10 × 10 nm"
     wait_until_free(qtbot, tab)
     assert tab.figures.value("Supervoxels") == "1,362"
-    assert tab.figures.value("Possible merges") == "7,084"
+    assert tab.figures.value("Possible merges") == "8,816"
     tab.sample.click()
     assert len(tab.workspace.viewer.layers) == 3, "what is there already is not added again"
 
