@@ -6,8 +6,6 @@ that any affinity tells, and networks learn those.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from napari_celis.core.affinity_sums import AffinitySums
@@ -19,17 +17,13 @@ SURE = 0.5
 """Mean affinity of a contact above which it is merged without asking further."""
 
 
-@dataclass(frozen=True, eq=False)
 class _ByMeanAffinity:
     """Scores contacts by 1 minus their mean affinity."""
 
-    sums: AffinitySums
-    needs_segments: bool = field(default=False, init=False)
+    needs_segments = False
 
-    @property
-    def graph(self) -> SegmentGraph:
-        """What is contracted."""
-        return self.sums.graph
+    def __init__(self, sums: AffinitySums) -> None:
+        self.sums, self.graph = sums, sums.graph
 
     def scores(self, contacts: np.ndarray) -> np.ndarray:
         """Return 1 minus the mean affinity over all faces between two segments."""
