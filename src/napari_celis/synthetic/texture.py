@@ -23,7 +23,7 @@ CYTOPLASM_GREYS = (132 * GREY, 182 * GREY)
 GAP_RADII_NM, GAP_CONTRAST = (40, 85), FULL // 8
 """Sizes of the gaps, and what is left of a membrane in the middle of one."""
 PALE_RADII_NM, PALE_CONTRAST = (90, 180), FULL * 5 // 8
-"""The same of pale patches, where a membrane is no darker than a veil."""
+"""The same of pale patches, where a membrane is paler than a veil."""
 
 
 def photograph(

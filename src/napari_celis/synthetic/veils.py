@@ -1,4 +1,4 @@
-"""Dark veils across the necks of a phantom: as dark as a pale membrane, but nothing ends there."""
+"""Dark veils across the necks of a phantom: nearly as dark as a membrane, but nothing ends there."""
 
 from __future__ import annotations
 
