@@ -6,8 +6,8 @@ The first seed is what baselines are fitted and tuned on, with the affinities of
 it either; every further one, and the bundled sample, is judged. A neck is joined when the voxels inside its
 base and its head are in one segment. It counts only if the supervoxels leave it to the agglomeration.
 
-All of it is done twice: with supervoxels from the image alone, which give most necks to other objects, so
-that no merging can join them; and with the same ones cut along the truth, so that merging alone decides.
+All of it is done twice: with supervoxels from the image alone, and with the same ones cut along the truth, so
+that merging alone decides.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ import numpy as np
 
 from make_sample_data import SETTINGS, SMALLEST_SUPERVOXEL, make_supervoxels
 from napari_celis.baselines.celis import Celis
-from napari_celis.baselines.forest import ForestAgglomeration
+from napari_celis.baselines.compare import baseline_methods
 from napari_celis.baselines.judge import Judge
 from napari_celis.baselines.problem import Problem
-from napari_celis.baselines.simple import MeanAffinity, NoMerging, Oracle
 from napari_celis.io.samples import bundled_models
 from napari_celis.models.apply import affinities_of
 from napari_celis.models.model_file import CelisModel, load_model
@@ -40,13 +39,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     model = load_model(bundled_models()["phantom"])
-    methods = {
-        "none": NoMerging(),
-        "mean_affinity": MeanAffinity(),
-        "forest": ForestAgglomeration(),
-        **{f"celis_{policy}": Celis(model, policy) for policy in model.policies},
-        "oracle": Oracle(),
-    }
+    methods, notes = baseline_methods()
+    del methods["watershed"]
+    methods |= {f"celis_{policy}": Celis(model, policy) for policy in model.policies}
+    for note in notes:
+        print(note)
     phantoms = [(seed, *make(seed, model)) for seed in [*arguments.seeds, SETTINGS.seed]]
     results = []
     for kind, supervoxels in (("image", from_image), ("cut along the truth", cut_along_truth)):

@@ -3,8 +3,8 @@
     python scripts/make_models.py phantom
     python scripts/make_models.py fibsem-medulla VOLUME.h5
 
-The first makes a phantom with another seed than the sample's, with supervoxels from its image alone, and
-learns from it: the sample itself is never seen. The second takes FlyEM's training_sample2 (z < 125) in the
+The first makes phantoms with other seeds than the sample's, with supervoxels from their images alone, and
+learns from them: the sample itself is never seen. The second takes FlyEM's training_sample2 (z < 125) in the
 CREMI layout, with the datasets volumes/raw, volumes/labels/neuron_ids and volumes/labels/supervoxels.
 """
 
@@ -14,6 +14,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,13 @@ from napari_celis.synthetic.phantom import make_phantom
 from napari_celis.training import DEFAULT_MINUTES
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_data" / "models"
-PHANTOM_SEED = 11
+PHANTOM_SEEDS = (11, 12, 13, 14)
+PHANTOM_SHAPE = (80, 112, 112)
+OPTIONS = {
+    "phantom": ("--unsure", "--affinity-share", "0.4"),
+    "fibsem-medulla": (),
+}
+"""What each model is trained with besides the time."""
 ATTRIBUTION = {
     "phantom": "Synthetic neuropil of napari-celis, made from nothing by scripts/make_models.py; CC0.",
     "fibsem-medulla": (
@@ -33,15 +40,16 @@ ATTRIBUTION = {
 }
 
 
-def train(name: str, volume: Path, minutes: float) -> None:
+def train(name: str, volumes: Sequence[Path], minutes: float) -> None:
     FOLDER.mkdir(exist_ok=True)
     command = [
         *(sys.executable, "-m", "napari_celis", "train"),
-        *("--image", f"{volume}:volumes/raw", "--truth", f"{volume}:volumes/labels/neuron_ids"),
-        *("--supervoxels", f"{volume}:volumes/labels/supervoxels"),
-        *("--attribution", ATTRIBUTION[name], "--minutes", str(minutes), "--resume"),
+        *("--attribution", ATTRIBUTION[name], "--minutes", str(minutes), "--resume", *OPTIONS[name]),
         *("-o", str(FOLDER / f"{name}.safetensors")),
     ]
+    for volume in volumes:
+        command += ["--image", f"{volume}:volumes/raw", "--truth", f"{volume}:volumes/labels/neuron_ids"]
+        command += ["--supervoxels", f"{volume}:volumes/labels/supervoxels"]
     subprocess.run(command, check=True)
 
 
@@ -56,13 +64,14 @@ def main() -> None:
     if arguments.name != "phantom":
         if arguments.volume is None:
             parser.error("Give the volume to learn from.")
-        train(arguments.name, arguments.volume, arguments.minutes)
+        train(arguments.name, [arguments.volume], arguments.minutes)
         return
     with tempfile.TemporaryDirectory() as folder:
-        phantom = make_phantom(replace(SETTINGS, seed=PHANTOM_SEED))
-        volume = Path(folder, "phantom.h5")
-        write_sample(volume, phantom, make_supervoxels(phantom.image))
-        train(arguments.name, volume, arguments.minutes)
+        volumes = [Path(folder, f"phantom-{seed}.h5") for seed in PHANTOM_SEEDS]
+        for seed, volume in zip(PHANTOM_SEEDS, volumes, strict=True):
+            phantom = make_phantom(replace(SETTINGS, shape_zyx=PHANTOM_SHAPE, seed=seed))
+            write_sample(volume, phantom, make_supervoxels(phantom.image))
+        train(arguments.name, volumes, arguments.minutes)
 
 
 if __name__ == "__main__":

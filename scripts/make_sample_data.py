@@ -42,8 +42,8 @@ how shapes and image come about; `celis phantom` makes more of the same.
 | `volumes/labels/neuron_ids` | truth, uint64: no voxel is 0, each object is one 6-connected piece |
 | `volumes/labels/supervoxels` | oversegmentation, uint64, from the image alone |
 
-`{necks_file}` lists the thin necks: the voxel in the middle, one inside the base and one inside the head (a
-good segmentation joins the two), the object, and the diameter measured in the truth.
+`{necks_file}` lists the necks, each crossed by a veil: the voxel in the middle, one inside the base
+and one inside the head (a good segmentation joins the two), the object, and the diameter in the truth.
 
 The supervoxels come from a ridge filter on the image (largest eigenvalue of the Hessian, sigma {sigma}
 voxels), seeds where the distance from the ridges has a maximum, and a watershed. They never see the truth.
@@ -55,12 +55,12 @@ voxels), seeds where the distance from the ridges has a maximum, and a watershed
 The oracle gives each supervoxel to the object it shares most voxels with: no agglomeration of these
 supervoxels gets much nearer to the truth. VI is in bits; "inside" ignores the voxels within 2 of a truth
 boundary, as `celis evaluate` does. The AUC says how well the mean grey of the contact between two supervoxels
-tells true merges from false ones; 0.5 is a coin. In the necks only shape can tell.
+tells true merges from false ones; 0.5 is a coin. In the necks grey does not tell.
 
 ## Models
 
-`models/` holds what `python scripts/make_models.py NAME` trained: `phantom.safetensors` on a phantom with
-another seed, so that it has never seen this sample, and `fibsem-medulla.safetensors` on the FIB-SEM volume
+`models/` holds what `python scripts/make_models.py NAME` trained: `phantom.safetensors` on phantoms with
+other seeds, so that it has never seen this sample, and `fibsem-medulla.safetensors` on the FIB-SEM volume
 training_sample2 (FlyEM, z < 125; Janelia Research Campus, neuroproof_examples, CC-BY 3.0; Takemura et al.,
 Nature 500, 2013). Each file holds its own attribution.
 """

@@ -44,6 +44,16 @@ def lower_depth(depth, labels, zs, ys, xs, points, radii, owners):
         depth[is_deeper] = value[is_deeper]
 
 
+def raise_sheets(darkness, labels, zs, ys, xs, points, axes, reaches, halves, strengths, owners):
+    voxels = np.stack(np.meshgrid(zs, ys, xs, indexing="ij"), axis=-1)
+    rows = zip(points, axes, reaches, halves, strengths, owners, strict=True)
+    for point, axis, reach, half, strength, owner in rows:
+        along = (voxels - point) @ axis
+        value = strength - strength * along**2 // (int(axis @ axis) * half**2)
+        is_inside = (labels == owner) & (squared_distances(zs, ys, xs, point) <= reach**2)
+        darkness[:] = np.where(is_inside, np.maximum(darkness, value), darkness)
+
+
 def connected_pieces(labels):
     """Number the 6-connected pieces of labels from 1, in the order of their first voxel."""
     pieces = np.zeros(labels.shape, dtype=np.int64)

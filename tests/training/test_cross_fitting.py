@@ -171,11 +171,14 @@ class Origins(NamedTuple):
         assert len(self.places) == 1
         return 10.0 * next(iter(self.places)) + contacts[:, 0]
 
+    def forest_odds(self, features, odds):
+        return odds
+
 
 @pytest.mark.parametrize("along_runs", [False, True])
 def test_each_slab_is_visited_by_the_policy_of_the_other_one(monkeypatch, along_runs):
-    def origins(examples, power, seed):
-        assert (power, seed) == (0.5, 7)
+    def origins(examples, power, seed, *, second):
+        assert (power, seed, second) == (0.5, 7, False)
         return Origins(frozenset(np.unique(examples.features).astype(int).tolist()), len(examples.change))
 
     monkeypatch.setattr(policy_stage, "fit_classifier", origins)

@@ -1,5 +1,7 @@
 """The policy learns from what comes up along a run."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -141,6 +143,39 @@ def test_examples_weigh_by_their_change():
         np.testing.assert_allclose(classifier.constant, odds, atol=1e-3)
         # Every tree draws its own examples.
         np.testing.assert_allclose(scores(classifier, examples), odds, atol=0.05)
+
+
+def test_a_second_forest_puts_energy_and_contact_together():
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(6_000, len(DECISIVE) + 1)).astype(np.float32)
+    contacts = rng.normal(size=(6_000, 3)).astype(np.float32)
+    # Where the contact is unsure, the energy decides; elsewhere it says nothing.
+    is_sure = np.abs(contacts[:, 0]) > 0.7
+    is_wrong = np.where(is_sure, contacts[:, 0] > 0, features[:, -1] > 0)
+    known, fresh = (
+        PolicyExamples(features[part], contacts[part], np.where(is_wrong[part], 1.0, -1.0))
+        for part in (slice(0, 4_000), slice(4_000, None))
+    )
+    plain, second = (fit_classifier(known, 0.5, seed=0, second=second) for second in (False, True))
+    rights = [np.mean((scores(one, fresh) > 0) == is_wrong[4_000:]) for one in (plain, second)]
+    assert rights[1] > 0.93
+    assert rights[1] > rights[0] + 0.03
+
+
+def test_no_score_between_two_rows_is_below_the_lowest():
+    rng = np.random.default_rng(4)
+    examples, _ = made_up(rng, 2_000, [-2.0, 0, 0, -1.0, 0, 0, 0.7, -0.5, 1.5, 0.5])
+    alone = fit_classifier(examples, 0.5, seed=0, second=True)
+    odds = alone.contact_odds(examples.contacts)
+    low, high = examples.features.copy(), examples.features.copy()
+    low[:, -2:] -= 1
+    high[:, -2:] += 1
+    for one in (alone, replace(alone, shares=np.array([0.7, 0.4]))):
+        found = one.scores(examples.features, odds)
+        np.testing.assert_array_equal(one.lowest_scores(examples.features, examples.features, odds), found)
+        assert (one.lowest_scores(low, high, odds) <= found).all()
+    low[:, -2:], high[:, -2:] = -np.inf, np.inf
+    assert np.isfinite(alone.lowest_scores(low, high, odds)).all()
 
 
 def test_nothing_to_tell_apart_is_an_error():

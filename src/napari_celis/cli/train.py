@@ -16,7 +16,7 @@ from napari_celis.cli.annotated import named, require_pairs
 from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, require_outputs, require_target, say, write_json
 from napari_celis.cli.outputs import require_distinct
-from napari_celis.training import DEFAULT_MINUTES
+from napari_celis.training import AFFINITY_SHARE, DEFAULT_MINUTES
 
 if TYPE_CHECKING:
     from napari_celis.training.pipeline import Trained
@@ -59,6 +59,10 @@ def train(
         float,
         typer.Option(metavar="N", min=0.1, max=MOST_MINUTES, help="Processor time per core, for everything."),
     ] = DEFAULT_MINUTES,
+    affinity_share: Annotated[
+        float,
+        typer.Option(metavar="N", min=0.1, max=0.9, help="Share of that time for the affinity networks."),
+    ] = AFFINITY_SHARE,
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Source of every random choice.")
     ] = 0,
@@ -67,6 +71,13 @@ def train(
         typer.Option(
             "--second-round",
             help="Train a second time, on states that the trained model reaches (as in DAgger).",
+        ),
+    ] = False,
+    unsure: Annotated[
+        bool,
+        typer.Option(
+            "--unsure",
+            help="Let shape learn where affinities are unsure: after all merges that they are sure of.",
         ),
     ] = False,
     attribution: Annotated[
@@ -136,7 +147,9 @@ def train(
         preset.value,
         affinity.value,
         minutes,
+        affinity_share=affinity_share,
         second_round=second_round,
+        unsure=unsure,
         seed=seed,
         dilation=dilation,
         min_voxels=min_voxels,

@@ -36,7 +36,7 @@ from napari_celis.models.policy import PolicyClassifier
 from napari_celis.models.refit import Refit, start_classifier
 from napari_celis.models.tensor_file import write_tensors
 
-FORMAT = 6
+FORMAT = 7
 """Raised when a file written now could not be read by an older version."""
 OLDEST = 5
 """Files of earlier formats hold energies or policies of another kind, which are not read any more."""

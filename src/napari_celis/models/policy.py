@@ -1,8 +1,10 @@
 """The classifier of the learned policy: log-odds that a merge is wrong, from a weighted sum and a forest.
 
 The sum knows few things and bends to none of them; the forest sees the whole contact and follows every
-corner of the examples. They err in different places, so half of each is better than either. Answers of a
-person change the sum, and what the forest counts beside it; see `napari_celis.models.refit`.
+corner of the examples. They err in different places, so half of each is better than either. A policy that
+learned where affinities are unsure has a second forest, which sees what the sum sees and what the first
+forest says, and speaks for it. Answers of a person change the sum, and what the forest counts beside it; see
+`napari_celis.models.refit`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ LEAST_UNCERTAINTY = 0.01
 """Probability that is left where all trees agree: a forest of few examples is too sure of itself."""
 HALF_EACH = (0.5, 0.5)
 """What sum and forest count in the score, where nothing was learned from answers."""
+FOREST_ALONE = (0.0, 1.0)
+"""The same with a second forest, which has seen what the sum sees."""
 ARRAYS = ("mean", "scale", "weights", "constant", "shares")
 """The fields that describe the sum, and how it goes together with the forest."""
 
@@ -42,6 +46,8 @@ class PolicyClassifier:
     """Gives the probability that a merge is wrong."""
     shares: np.ndarray = field(default_factory=lambda: np.array(HALF_EACH))
     """What sum and forest count in the score, (2,)."""
+    second: FlatForest | None = None
+    """Gives that probability from the features of the sum and the log-odds of the first forest."""
     are_odds: ClassVar[bool] = True
     """Scores are log-odds that a merge is wrong."""
 
@@ -55,6 +61,8 @@ class PolicyClassifier:
             raise ModelError("The policy holds numbers that are not finite, or a feature without a scale.")
         if (self.shares < 0).any():
             raise ModelError("The policy lets its sum or its forest count less than nothing.")
+        if self.second is not None and self.second.n_features > n_features + 1:
+            raise ModelError("The second forest of the policy looks at more than there is to see.")
 
     @property
     def n_features(self) -> int:
@@ -63,15 +71,27 @@ class PolicyClassifier:
 
     def contact_odds(self, contacts: np.ndarray) -> np.ndarray:
         """Return what the forest says: log-odds that a merge across each contact is wrong, float64 (m,)."""
-        wrong = np.clip(self.forest.probabilities(contacts), LEAST_UNCERTAINTY, 1 - LEAST_UNCERTAINTY)
-        odds: np.ndarray = np.log(wrong / (1 - wrong))
-        return odds
+        return _log_odds(self.forest.probabilities(contacts))
+
+    def forest_odds(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """Return what counts beside the sum, float64 (n,): the odds, or what the second forest makes of them.
+
+        Parameters
+        ----------
+        features : ndarray of float, shape (n, F)
+            What the sum sees.
+        odds : ndarray of float, shape (n,)
+            From `contact_odds`.
+        """
+        if self.second is None:
+            return odds
+        return _log_odds(self.second.probabilities(np.column_stack([features, odds])))
 
     def parts(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
         """What each feature adds to the score, 0 where it is as on average, and last the forest."""
-        of_sum, of_forest = self.shares
-        summed = of_sum * ((features.astype(np.float64) - self.mean) / self.scale * self.weights)
-        return np.concatenate([summed, of_forest * odds[:, None]], axis=1)
+        return np.concatenate(
+            [self._summed(features), self.shares[1] * self.forest_odds(features, odds)[:, None]], axis=1
+        )
 
     def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
         """Return the log-odds that each merge is wrong, float64 (n,)."""
@@ -84,22 +104,53 @@ class PolicyClassifier:
 
         Every operation of `scores` grows with its operands, rounding included: nothing between comes lower.
         """
-        return self.scores(np.where(self.weights > 0, low, high), odds)
+        best = np.where(self.weights > 0, low, high)
+        if self.second is None:
+            return self.scores(best, odds)
+        rows = (np.column_stack([bound, odds]) for bound in (low, high))
+        lowest = self.shares[1] * _log_odds(self.second.lowest_probabilities(*rows))
+        parts = np.concatenate([self._summed(best), lowest[:, None]], axis=1)
+        scores: np.ndarray = parts.sum(axis=1) + self.shares[0] * self.constant
+        return scores
+
+    def _summed(self, features: np.ndarray) -> np.ndarray:
+        """What each feature adds, float64 (n, F); exactly nothing where the sum does not count."""
+        if not self.shares[0]:
+            return np.zeros(features.shape)
+        summed: np.ndarray = self.shares[0] * (
+            (features.astype(np.float64) - self.mean) / self.scale * self.weights
+        )
+        return summed
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Name the arrays for a model file."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
-        arrays |= {f"forest.{one.name}": getattr(self.forest, one.name) for one in fields(FlatForest)}
+        for name, forest in (("forest", self.forest), ("second", self.second)):
+            if forest is not None:
+                arrays |= {f"{name}.{one.name}": getattr(forest, one.name) for one in fields(FlatForest)}
         return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> PolicyClassifier:
         """Read back what `to_tensors` returned."""
-        forest = FlatForest(
-            tensors["forest.root"].long().numpy(),
-            tensors["forest.nodes"].int().numpy(),
-            tensors["forest.number"].float().numpy(),
+        forest, second = (
+            FlatForest(
+                tensors[f"{name}.root"].long().numpy(),
+                tensors[f"{name}.nodes"].int().numpy(),
+                tensors[f"{name}.number"].float().numpy(),
+            )
+            if name == "forest" or f"{name}.root" in tensors
+            else None
+            for name in ("forest", "second")
         )
+        assert forest is not None
         # Files from before answers were learned from have no shares.
         there = [name for name in ARRAYS if name in tensors or name != "shares"]
-        return cls(**{name: tensors[name].double().numpy() for name in there}, forest=forest)
+        return cls(**{name: tensors[name].double().numpy() for name in there}, forest=forest, second=second)
+
+
+def _log_odds(wrong: np.ndarray) -> np.ndarray:
+    """Log-odds of a probability that is never quite sure, float64 (n,)."""
+    clipped = np.clip(wrong, LEAST_UNCERTAINTY, 1 - LEAST_UNCERTAINTY)
+    odds: np.ndarray = np.log(clipped / (1 - clipped))
+    return odds

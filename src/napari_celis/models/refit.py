@@ -96,7 +96,8 @@ class Refit:
         """Put answers into arrays; of those about the very same contact only the newest counts."""
         newest = {(one.features.tobytes(), one.contact.tobytes()): one for one in lessons}
         features = np.stack([one.features for one in newest.values()])
-        odds = self._classifier.contact_odds(np.stack([one.contact for one in newest.values()]))
+        said = self._classifier.contact_odds(np.stack([one.contact for one in newest.values()]))
+        odds = self._classifier.forest_odds(features, said)
         return features, odds, np.array([one.is_wrong for one in newest.values()])
 
     def _trust(self, features: np.ndarray, odds: np.ndarray, is_wrong: np.ndarray) -> np.ndarray:
@@ -104,7 +105,7 @@ class Refit:
 
         One that the model finds incredible counts less.
         """
-        score = self._classifier.scores(features, odds)
+        score = self._columns(features, odds) @ self._prior[0] + self._prior[1]
         expected = 1.0 / (1.0 + np.exp(np.clip(np.where(is_wrong, -score, score), -500, 500)))
         trust: np.ndarray = (1 - SLIPS) * expected / ((1 - SLIPS) * expected + SLIPS * (1 - expected))
         return trust

@@ -86,6 +86,23 @@ class FlatForest:
         )
         return out
 
+    def lowest_probabilities(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return what no probability of a row between two rows is below, float64 (n,).
+
+        Where the two are equal, to the bit what `probabilities` says.
+
+        Parameters
+        ----------
+        low, high : ndarray of float32, shape (n, F)
+            Columns as in training; each lies between the two.
+        """
+        out = np.zeros(len(low))
+        kernels.average_lowest_leaves(
+            *(np.ascontiguousarray(bound, dtype=np.float32) for bound in (low, high)),
+            self.root, self.nodes, self.number, np.empty(len(self.number) + 1, dtype=np.int64), out,
+        )  # fmt: skip
+        return out
+
 
 def grow_forest(
     features: np.ndarray,

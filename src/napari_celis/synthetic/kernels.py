@@ -135,6 +135,34 @@ def lower_depth(depth, labels, zs, ys, xs, points, radii, owners):
 
 
 @nb.njit(nogil=True, cache=True)
+def raise_sheets(darkness, labels, zs, ys, xs, points, axes, reaches, halves, strengths, owners):
+    """Raise each voxel to s (1 - t² / h²) of the discs around it, t being the distance from their plane.
+
+    darkness  : int32 (Z, Y, X)  changed in place
+    labels    : int32 (Z, Y, X)  a disc only touches voxels of its owner
+    axes      : int64 (N, 3)     across each disc, of any length but 0
+    reaches   : int64 (N,)       radii of the discs
+    halves    : int64 (N,)       h, half their thickness
+    strengths : int64 (N,)       s, their darkness in the middle
+                                 the other arguments as in `claim`
+    """
+    for i in range(points.shape[0]):
+        far, thick = reaches[i], halves[i] * halves[i]
+        squared = axes[i, 0] * axes[i, 0] + axes[i, 1] * axes[i, 1] + axes[i, 2] * axes[i, 2]
+        for z in _span(zs, points[i, 0], far):
+            dz = zs[z] - points[i, 0]
+            for y in _span(ys, points[i, 1], far):
+                dy = ys[y] - points[i, 1]
+                for x in _span(xs, points[i, 2], far):
+                    dx = xs[x] - points[i, 2]
+                    if labels[z, y, x] == owners[i] and dz * dz + dy * dy + dx * dx <= far * far:
+                        along = dz * axes[i, 0] + dy * axes[i, 1] + dx * axes[i, 2]
+                        value = strengths[i] - strengths[i] * along * along // (squared * thick)
+                        if value > darkness[z, y, x]:
+                            darkness[z, y, x] = value
+
+
+@nb.njit(nogil=True, cache=True)
 def join_equal_neighbours(labels, parents):
     """Make `parents` a forest whose trees are the 6-connected pieces of equal label.
 

@@ -20,6 +20,8 @@ SMALLEST_EXTENT_NM = 160.0
 LARGEST_VOXELS = 1024**3
 LARGEST_VOXEL_NM = 60.0
 """The thinnest neurites are about as wide; coarser voxels would show none of them."""
+WIDEST = 1.25
+"""Necks that came out wider than this times the widest asked for are no necks."""
 
 Report = Callable[[str, float], None]
 """Called with the name of the stage and the share of the work that is done."""
@@ -41,12 +43,16 @@ class PhantomSettings:
     """Source of every random choice."""
     calibre: float = 1.0
     """Factor on the thickness of the neurites."""
-    necks_per_um3: float = 40.0
+    necks_per_um3: float = 120.0
     """Thin necks to ask for per cubic micrometre; some do not find room."""
-    neck_diameter_nm: tuple[float, float] = (24.0, 36.0)
+    neck_diameter_nm: tuple[float, float] = (64.0, 88.0)
     """Range of their diameters, membranes included."""
-    gap_share: float = 0.08
+    gap_share: float = 0.12
     """Share of the membrane that loses its contrast."""
+    pale_share: float = 0.4
+    """Share of the membrane that has lost three eighths of its contrast, in patches wider than a gap."""
+    veil_darkness: tuple[float, float] = (0.8, 1.0)
+    """Range of the darkness of the veil across every neck; 1 is a membrane in full contrast, 0 is none."""
     blur_voxels: float = 0.7
     """Standard deviation of the blur, in units of the smallest edge of a voxel."""
     noise_grey: float = 7.0
@@ -100,7 +106,7 @@ def make_phantom(settings: PhantomSettings, report: Report | None = None) -> Pha
     tell("filling space", 0.5)
     labels, owners = draw_labels(skeletons, grid, bending, smallest=_smallest_object(settings))
     tell("measuring necks", 0.7)
-    necks = thin_necks(labels, owners, skeletons.necks, grid, 1.6 * settings.neck_diameter_nm[1])
+    necks = thin_necks(labels, owners, skeletons.necks, grid, _widest_neck_nm(settings))
     tell("drawing the image", 0.75)
     image = photograph(
         labels,
@@ -109,11 +115,19 @@ def make_phantom(settings: PhantomSettings, report: Report | None = None) -> Pha
         grid,
         look,
         gap_share=settings.gap_share,
+        pale_share=settings.pale_share,
+        darkness_of_veils=settings.veil_darkness,
         blur_voxels=settings.blur_voxels,
         noise_grey=settings.noise_grey,
     )
     tell("done", 1.0)
     return Phantom(image, labels.astype(np.uint64), settings.voxel_size_nm, necks)
+
+
+def _widest_neck_nm(settings: PhantomSettings) -> float:
+    """Diameter up to which a neck is one; where sections are thick it may be off by one of them."""
+    widest = settings.neck_diameter_nm[1]
+    return max(WIDEST * widest, widest + max(settings.voxel_size_nm))
 
 
 def _smallest_object(settings: PhantomSettings) -> int:
@@ -158,6 +172,9 @@ def _check_looks(settings: PhantomSettings) -> None:
         "necks_per_um3": (settings.necks_per_um3, 0.0, 200.0),
         "neck_diameter_nm": (low, 1.0, high),
         "gap_share": (settings.gap_share, 0.0, 1.0),
+        "pale_share": (settings.pale_share, 0.0, 1.0),
+        "veil_darkness": (settings.veil_darkness[0], 0.0, settings.veil_darkness[1]),
+        "the upper end of `veil_darkness`": (settings.veil_darkness[1], 0.0, 1.0),
         "blur_voxels": (settings.blur_voxels, 0.0, 10.0),
         "noise_grey": (settings.noise_grey, 0.0, 100.0),
     }

@@ -14,7 +14,7 @@ PADDING_NM = 150
 """Neurites grow beyond the volume, so that its border looks like its middle."""
 REACH_NM = 250
 """Room is not measured farther than this."""
-MOAT_NM = 60
+MOAT_NM = 120
 STEP_NM = 20
 """Distance between the balls of a strand."""
 THINNEST_NM = 32

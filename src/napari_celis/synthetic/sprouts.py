@@ -9,7 +9,7 @@ from napari_celis.synthetic.space import STEP_NM, THINNEST_NM, FreeSpace, NeckPl
 SHEET_ROWS = 60
 TRIES_PER_HEAD = 60
 HEADS_NM = (60, 125)
-NECKS_NM = (90, 170)
+NECKS_NM = (140, 200)
 
 
 def grow_sheet(space: FreeSpace, rng: np.random.Generator, start: np.ndarray) -> None:

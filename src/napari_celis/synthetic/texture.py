@@ -15,11 +15,15 @@ from napari_celis.synthetic.organelles import (
     add_vesicles,
 )
 from napari_celis.synthetic.space import Grid, Skeletons
+from napari_celis.synthetic.veils import veil_darkness
 
 MEMBRANE_GREY = 80 * GREY
 FLAT_MEMBRANE_NM = 10.0
 CYTOPLASM_GREYS = (132 * GREY, 182 * GREY)
-GAP_RADII_NM = (40, 85)
+GAP_RADII_NM, GAP_CONTRAST = (40, 85), FULL // 8
+"""Sizes of the gaps, and what is left of a membrane in the middle of one."""
+PALE_RADII_NM, PALE_CONTRAST = (90, 180), FULL * 5 // 8
+"""The same of pale patches, where a membrane is paler than a veil."""
 
 
 def photograph(
@@ -30,6 +34,8 @@ def photograph(
     rng: np.random.Generator,
     *,
     gap_share: float,
+    pale_share: float,
+    darkness_of_veils: tuple[float, float],
     blur_voxels: float,
     noise_grey: float,
 ) -> np.ndarray:
@@ -49,6 +55,10 @@ def photograph(
         Source of every random choice.
     gap_share : float
         Share of the membrane that loses its contrast.
+    pale_share : float
+        Share of the membrane that is pale, with five eighths of its contrast left.
+    darkness_of_veils : tuple of float
+        Range of the darkness of the veils across necks; 1 is a membrane in full contrast.
     blur_voxels : float
         Standard deviation of the blur, in units of the smallest edge of a voxel.
     noise_grey : float
@@ -65,7 +75,10 @@ def photograph(
     grey += smooth_noise(grid, rng, 35.0, 7.0 * GREY)
     add_vesicles(grey, tissue, rng)
     add_mitochondria(grey, tissue, rng)
-    grey += (MEMBRANE_GREY - grey) * fade_gaps(darkness, grid, rng, gap_share) // FULL
+    faded = fade(darkness, grid, rng, gap_share, GAP_RADII_NM, GAP_CONTRAST)
+    faded = np.minimum(faded, fade(darkness, grid, rng, pale_share, PALE_RADII_NM, PALE_CONTRAST))
+    faded = np.maximum(faded, veil_darkness(tissue, skeletons.necks, rng, darkness_of_veils))
+    grey += (MEMBRANE_GREY - grey) * faded // FULL
     add_densities(grey, tissue, rng, per_um3=6.0)
     finest = min(grid.voxel_size_nm)
     grey = blur(grey, [blur_voxels * finest / size for size in grid.voxel_size_nm])
@@ -101,8 +114,15 @@ def membrane_darkness(labels: np.ndarray, grid: Grid) -> np.ndarray:
     return np.asarray(np.minimum(blur(edges, sigmas), FULL))
 
 
-def fade_gaps(darkness: np.ndarray, grid: Grid, rng: np.random.Generator, share: float) -> np.ndarray:
-    """Take the contrast out of about `share` of the membrane, in round patches.
+def fade(
+    darkness: np.ndarray,
+    grid: Grid,
+    rng: np.random.Generator,
+    share: float,
+    radii_nm: tuple[int, int],
+    contrast: int,
+) -> np.ndarray:
+    """Take contrast out of about `share` of the membrane, in round patches.
 
     Parameters
     ----------
@@ -114,14 +134,18 @@ def fade_gaps(darkness: np.ndarray, grid: Grid, rng: np.random.Generator, share:
         Makes every random choice.
     share : float
         Of the membrane.
+    radii_nm : tuple of int
+        Range of the radii of the patches.
+    contrast : int
+        What is left in the middle of a patch, of 256.
     """
     z, y, x = np.nonzero(darkness >= FULL // 2)
     membrane_nm2 = len(z) * float(np.prod(grid.voxel_size_nm)) / (3 * membrane_sigma_nm(grid))
-    patch_nm2 = np.pi * (sum(GAP_RADII_NM) / 2) ** 2
-    n_gaps = round(share * membrane_nm2 / patch_nm2)
-    picks = rng.integers(max(1, len(z)), size=n_gaps)
+    patch_nm2 = np.pi * (sum(radii_nm) / 2) ** 2
+    n_patches = round(share * membrane_nm2 / patch_nm2)
+    picks = rng.integers(max(1, len(z)), size=n_patches)
     points = np.column_stack([grid.zs[z[picks]], grid.ys[y[picks]], grid.xs[x[picks]]])
-    fade = np.full(darkness.shape, FULL, dtype=np.int32)
-    anybody = np.zeros(n_gaps, dtype=np.int32)
-    kernels.lower_depth(fade, fade, *grid.axes, points, rng.integers(*GAP_RADII_NM, size=n_gaps), anybody)
-    return darkness * np.clip(fade, FULL // 8, FULL) // FULL
+    left = np.full(darkness.shape, FULL, dtype=np.int32)
+    anybody = np.zeros(n_patches, dtype=np.int32)
+    kernels.lower_depth(left, left, *grid.axes, points, rng.integers(*radii_nm, size=n_patches), anybody)
+    return darkness * np.clip(left, contrast, FULL) // FULL

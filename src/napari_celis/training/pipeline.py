@@ -35,7 +35,7 @@ from napari_celis.training.affinity_stage import (
 from napari_celis.training.annotated import AnnotatedVolume, divide
 from napari_celis.training.checkpoint import Checkpoint, fingerprint
 from napari_celis.training.records import TrainRecord, within
-from napari_celis.training.settings import AFFINITY_SHARE, ENERGY_SHARE, TrainSettings
+from napari_celis.training.settings import TrainSettings
 from napari_celis.training.shape_stage import SMALLEST_WINDOW, ShapeStage, learnable_window
 from napari_celis.training.slab_stage import figures_of_volumes, make_slabs, windowed
 from napari_celis.training.validation import require_learnable
@@ -110,10 +110,10 @@ def train_model(
     )
     yield TrainRecord("measuring", 0.0)
     plan = plan_affinity(
-        volumes, training, settings.seconds * AFFINITY_SHARE / 3, checkpoint,
+        volumes, training, settings.seconds * settings.affinity_share / 3, checkpoint,
         seed=settings.seed, device=settings.device,
     )  # fmt: skip
-    middle = 2 / 3 * AFFINITY_SHARE
+    middle = 2 / 3 * settings.affinity_share
     records = cross_fitted_affinities(volumes, folds, plan, checkpoint)
     affinities, endings = yield from within(records, 0.0, middle)
     depth = max(spec.box_zyx[0] for spec in specs)
@@ -124,9 +124,9 @@ def train_model(
     stage = ShapeStage(settings, specs, nm, checkpoint, choose_device(settings.device))
     share = min(1.0, stage.share(*([part.slab for part in fold] for fold in whole)))
     first, second = ([learnable_window(part.slab, share) for part in fold] for fold in whole)
-    energies = yield from within(stage.energies((first, second)), middle, middle + ENERGY_SHARE)
-    records_of_policies = stage.policies((first, second), energies)
-    policies = yield from within(records_of_policies, middle + ENERGY_SHARE, 1 - AFFINITY_SHARE / 3)
+    later, last_part = middle + settings.energy_share, 1 - settings.affinity_share / 3
+    energies = yield from within(stage.energies((first, second)), middle, later)
+    policies = yield from within(stage.policies((first, second), energies), later, last_part)
     # There is nothing left to stop by: as many steps as one of the folds could use.
     steps = max(ending["best_step"] for ending in endings)
     last = fit_affinity(
@@ -135,7 +135,7 @@ def train_model(
         replace(plan, steps=steps),
         checkpoint,
     )
-    fitted = yield from within(last, 1 - AFFINITY_SHARE / 3, 1.0)
+    fitted = yield from within(last, last_part, 1.0)
     aucs = [_unseen_auc(*pair) for pair in zip(affinities, volumes, strict=True)]
     judged = windowed(whole[0], first), windowed(whole[1], second)
     figures = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from napari_celis.core.decisions import actions_between
 from napari_celis.core.errors import TrainingError
 from napari_celis.evaluation.overlaps import Overlaps, RunningOverlaps
 from napari_celis.models.logistic import fit_logistic
-from napari_celis.models.policy import PolicyClassifier
-from napari_celis.models.trees import grow_forest
+from napari_celis.models.policy import FOREST_ALONE, PolicyClassifier
+from napari_celis.models.trees import FlatForest, grow_forest
 
 N_TREES, MIN_LEAF = 100, 10
 """Size of the forest. Leaves of few examples learn a small volume by heart."""
+PARTS = 2
+"""Parts of the examples, each judged by a forest of the others before a second forest learns."""
 RIDGE = 0.01
 """Penalty on squared coefficients: with a tenth of it the result hangs on single examples."""
 HIGHEST_SCORE = 3.0
@@ -162,7 +164,9 @@ def visit(
     return PolicyExamples.join(examples).known()
 
 
-def fit_classifier(examples: PolicyExamples, power: float, seed: int) -> PolicyClassifier:
+def fit_classifier(
+    examples: PolicyExamples, power: float, seed: int, *, second: bool = False
+) -> PolicyClassifier:
     """Fit log-odds of "wrong" to examples: a sum of few features, and a forest of the whole contact.
 
     Coefficients of the sum keep the sign that makes sense: a better contact never speaks against a merge, and
@@ -177,6 +181,8 @@ def fit_classifier(examples: PolicyExamples, power: float, seed: int) -> PolicyC
         Examples weigh |change of error| to this power.
     seed : int
         Of the forest.
+    second : bool
+        Whether a second forest sees what the sum sees and what the first one says, and decides alone.
     """
     is_wrong = examples.change > 0
     if is_wrong.all() or not is_wrong.any():
@@ -191,7 +197,30 @@ def fit_classifier(examples: PolicyExamples, power: float, seed: int) -> PolicyC
     signs = [*(feature.sign for feature in DECISIVE), *([1] * n_specs)]
     counted = np.abs(examples.change) ** power
     weights, constant = fit_logistic((features - mean) / scale, is_wrong, counted, signs, RIDGE)
-    forest = grow_forest(
-        examples.contacts, is_wrong, n_trees=N_TREES, min_leaf=MIN_LEAF, seed=seed, weights=counted
-    )
-    return PolicyClassifier(mean, scale, weights, np.array([constant]), forest)
+    forest = _forest(examples.contacts, is_wrong, counted, seed)
+    classifier = PolicyClassifier(mean, scale, weights, np.array([constant]), forest)
+    if not second:
+        return classifier
+    odds = _unseen_odds(classifier, examples, counted, seed)
+    over = _forest(np.column_stack([examples.features, odds]).astype(np.float32), is_wrong, counted, seed)
+    return replace(classifier, second=over, shares=np.array(FOREST_ALONE))
+
+
+def _forest(rows: np.ndarray, is_wrong: np.ndarray, counted: np.ndarray, seed: int) -> FlatForest:
+    """Grow a forest of the size that policies have."""
+    return grow_forest(rows, is_wrong, n_trees=N_TREES, min_leaf=MIN_LEAF, seed=seed, weights=counted)
+
+
+def _unseen_odds(
+    classifier: PolicyClassifier, examples: PolicyExamples, counted: np.ndarray, seed: int
+) -> np.ndarray:
+    """Ask about each part of the examples a forest of the others; a forest knows its own by heart."""
+    odds, is_wrong = np.zeros(len(counted)), examples.change > 0
+    # Examples of one slab follow one another, so that most parts are foreign to the others.
+    for part in np.array_split(np.arange(len(odds)), PARTS):
+        others = np.setdiff1d(np.arange(len(odds)), part)
+        if is_wrong[others].all() or not is_wrong[others].any():
+            continue
+        stranger = _forest(examples.contacts[others], is_wrong[others], counted[others], seed)
+        odds[part] = replace(classifier, forest=stranger).contact_odds(examples.contacts[part])
+    return odds

@@ -29,6 +29,7 @@ from napari_celis.training.policy import (
 )
 from napari_celis.training.records import Records, TrainRecord
 from napari_celis.training.threshold import Curve, best_threshold, run_curve
+from napari_celis.training.unsure import sure_merges
 
 HIGHEST_ENERGY, HIGHEST_ODDS = 64.0, 4.0
 """Runs that look for the threshold go on up to these scores: one centre of the densest lattice; 2 % right."""
@@ -128,6 +129,16 @@ class Judged:
         with self.agglomerator(Undecided()) as agglomerator:
             return state_examples(agglomerator, self._along(agglomerator))
 
+    def unsure_examples(self) -> PolicyExamples:
+        """Describe all actions that are left after the merges that affinities are sure of."""
+        with self.agglomerator(Undecided()) as agglomerator:
+            along, ids = self._along(agglomerator), agglomerator.supervoxels.ids
+            for action in sure_merges(self.slab):
+                u, v = (ends[action] for ends in (agglomerator.actions.u, agglomerator.actions.v))
+                agglomerator.merge(int(ids[u]), int(ids[v]))
+                along.join(action)
+            return state_examples(agglomerator, along)
+
     def visited(self, classifier: ContactClassifier, *, own_mistakes: bool, most: int) -> PolicyExamples:
         """Follow a policy and collect what it decides on.
 
@@ -160,6 +171,7 @@ def fit_policy(
     checkpoint: Checkpoint,
     *,
     along_runs: bool,
+    unsure: bool = False,
     seed: int,
 ) -> Records[FittedPolicies]:
     """Learn from the first state of all slabs, and if wanted along two agglomerations of each.
@@ -179,6 +191,8 @@ def fit_policy(
         Keeps what is finished.
     along_runs : bool
         Whether to learn along runs.
+    unsure : bool
+        Whether to learn from the state too where affinities are unsure, with a second forest.
     seed : int
         Of the forests.
 
@@ -191,9 +205,11 @@ def fit_policy(
     if kept is not None:
         return _fitted_before(kept[0], judged, power, seed)
     examples = [[one.first_examples() for one in fold] for fold in judged]
+    for number, fold in enumerate(judged if unsure else ()):
+        examples[number] += [one.unsure_examples() for one in fold]
 
     def fit(parts: Sequence[PolicyExamples]) -> PolicyClassifier:
-        return fit_classifier(PolicyExamples.join(parts), power, seed)
+        return fit_classifier(PolicyExamples.join(parts), power, seed, second=unsure)
 
     for index, own_mistakes in enumerate((False, True) if along_runs else ()):
         own = [fit(parts) for parts in examples]
@@ -247,7 +263,10 @@ def compact_examples(
     seed : int
         Of the draw.
     """
-    odds = [other.contact_odds(one.contacts) for one, other in zip(folds, reversed(own), strict=True)]
+    odds = [
+        other.forest_odds(one.features, other.contact_odds(one.contacts))
+        for one, other in zip(folds, reversed(own), strict=True)
+    ]
     change = np.concatenate([one.change for one in folds])
     rows = PolicyRows.of(
         np.concatenate([one.features for one in folds]),

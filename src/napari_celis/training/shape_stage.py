@@ -22,9 +22,10 @@ from napari_celis.training.energy_stage import Energies, EnergyPlan, View, fit_e
 from napari_celis.training.folds import Scene, Slab
 from napari_celis.training.policy_stage import Judged, choose_threshold, fit_policy, run_curves
 from napari_celis.training.records import Records, TrainRecord, within
-from napari_celis.training.settings import ENERGY_SHARE, MIDDLE_SHARE, TrainSettings
+from napari_celis.training.settings import TrainSettings
 from napari_celis.training.shares import fit_shares
 from napari_celis.training.threshold import Curve
+from napari_celis.training.unsure import sure_merges
 from napari_celis.training.validation import has_room, missing_kind
 
 EVEN_ODDS = 0.0
@@ -76,7 +77,7 @@ class ShapeStage:
         cost = kept_cost(self.checkpoint, "cost of first scores", lambda: self._first_scores(largest))
         n_passes = PASSES * self.settings.n_rounds + PASSES_PER_SYMMETRY * self.settings.n_symmetries
         whole = n_passes * cost * sum(slab.labels.size for slab in everything)
-        return self.settings.seconds * MIDDLE_SHARE / whole
+        return self.settings.seconds * self.settings.middle_share / whole
 
     def _first_scores(self, slab: Slab) -> float:
         """Measure the first scores of a part of a slab, in seconds per voxel."""
@@ -103,8 +104,12 @@ class ShapeStage:
         for fold, own in enumerate(slabs):
             for index, slab in enumerate(own):
                 yield TrainRecord("expert", 0.0)
+                sure = sure_merges(slab) if self.settings.unsure else []
                 for n, (symmetry, shares) in enumerate(zip(symmetries, STATE_SHARES, strict=False)):
                     scene = slab.transformed(symmetry)
+                    if self.settings.unsure:
+                        views[fold].append(View(scene, scene.states_along(sure, (1.0,))))
+                        continue
                     name = f"expert {fold + 1} {index + 1} {n + 1}"
                     views[fold].append(self._view(name, scene, scene.expert_order, shares))
         n_rounds = self.settings.n_rounds
@@ -112,7 +117,7 @@ class ShapeStage:
             self.settings.preset,
             self.settings.examples,
             self.settings.power,
-            self.settings.seconds * ENERGY_SHARE / (4 * len(self.specs) * n_rounds),
+            self.settings.seconds * self.settings.energy_share / (4 * len(self.specs) * n_rounds),
             self.settings.seed,
         )
         end = 1 / n_rounds
@@ -149,7 +154,7 @@ class ShapeStage:
         )
         records = fit_policy(
             judged, self.settings.power, self.settings.decisions, self.checkpoint,
-            along_runs=self.settings.second_round, seed=self.settings.seed,
+            along_runs=self.settings.second_round, unsure=self.settings.unsure, seed=self.settings.seed,
         )  # fmt: skip
         fitted = yield from within(records, 0.3, 0.8)
         strangers = [

@@ -1,6 +1,7 @@
 """Decision trees, walked from their roots to their leaves."""
 
 import numba as nb
+import numpy as np
 
 
 @nb.njit(nogil=True, cache=True)
@@ -25,4 +26,35 @@ def average_leaves(features, root, node_table, number, out):
                     node = node_table[node, 2]
             out[row] += number[node]
     for row in range(features.shape[0]):
+        out[row] /= root.shape[0]
+
+
+@nb.njit(nogil=True, cache=True)
+def average_lowest_leaves(low, high, root, node_table, number, waiting, out):
+    """Write the mean over all trees of the lowest leaf that a row between two rows can arrive at.
+
+    low, high : float32 (N, F)  each column of a row lies between the two, ends included
+    waiting   : int64 (D,)      scratch, as long as the largest tree has nodes
+    out       : float64 (N,)    zeroed by the caller; the other arguments as in `average_leaves`
+    """
+    for tree in range(root.shape[0]):
+        for row in range(low.shape[0]):
+            lowest = np.float32(np.inf)
+            waiting[0] = root[tree]
+            n_waiting = 1
+            while n_waiting > 0:
+                n_waiting -= 1
+                node = waiting[n_waiting]
+                column = node_table[node, 0]
+                if column < 0:
+                    lowest = min(lowest, number[node])
+                    continue
+                if low[row, column] <= number[node]:
+                    waiting[n_waiting] = node_table[node, 1]
+                    n_waiting += 1
+                if not high[row, column] <= number[node]:
+                    waiting[n_waiting] = node_table[node, 2]
+                    n_waiting += 1
+            out[row] += lowest
+    for row in range(low.shape[0]):
         out[row] /= root.shape[0]

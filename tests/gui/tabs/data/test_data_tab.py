@@ -87,8 +87,8 @@ def test_sample_fills_everything_in(qtbot, tab):
     assert tab.figures.value("Shape") == "96 × 160 × 160 voxels"
     assert tab.figures.value("Voxel size") == "10 × 10 × 10 nm"
     wait_until_free(qtbot, tab)
-    assert tab.figures.value("Supervoxels") == "1,133"
-    assert tab.figures.value("Possible merges") == "7,084"
+    assert tab.figures.value("Supervoxels") == "1,362"
+    assert tab.figures.value("Possible merges") == "8,816"
     tab.sample.click()
     assert len(tab.workspace.viewer.layers) == 3, "what is there already is not added again"
 
@@ -104,7 +104,7 @@ def test_sample_replaces_data_of_ones_own_but_not_in_a_run(qtbot, tab):
     ]
     assert workspace.messages.current.severity == "", "the parts fit together"
     wait_until_free(qtbot, tab)
-    assert tab.figures.value("Supervoxels") == "1,133"
+    assert tab.figures.value("Supervoxels") == "1,362"
     agglomerator = small_agglomerator()
     workspace.use_engine(Engine(agglomerator, -0.5, parent=workspace))
     workspace.data.choose("image", own)
