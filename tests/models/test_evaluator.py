@@ -63,6 +63,22 @@ def test_the_same_row_gives_the_same_energy_in_any_company(energy):
     np.testing.assert_allclose(alone, together, rtol=1e-9)
 
 
+@pytest.mark.parametrize("hidden", [128, 256, 512])
+def test_few_rows_give_the_energies_of_many(hidden):
+    """Products of a few rows take another way on some processors; widths are those of real networks."""
+    torch.manual_seed(1)
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(40, 6)).astype(np.float32)
+    evidence = rng.integers(256, size=(40, 70), dtype=np.uint8)
+    network = EnergyNetwork(EnergySettings(n_bits=70, n_features=6, hidden=hidden))
+    energy = NetworkEnergy([network], [CentreFeatures(features, evidence)])
+    centres, bits = some_rows(300)
+    together = energy.energies(0, centres, bits)
+    for n in range(1, 41):
+        few = energy.energies(0, centres[:n], bits[:n])
+        np.testing.assert_allclose(few, together[:n], rtol=1e-12, err_msg=f"{n} rows")
+
+
 @pytest.mark.kernels
 def test_evidence_is_the_lowest_interior_probability_on_the_way():
     rng = np.random.default_rng(5)

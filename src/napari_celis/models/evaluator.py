@@ -17,8 +17,9 @@ from napari_celis.models.features import CentreFeatures
 
 DENSE_ROWS = 1 << 15
 """Rows per batch on an accelerator."""
-INDEPENDENT_ROWS = 4
-"""From this many rows on, a matrix product treats each of them the same way."""
+INDEPENDENT_ROWS = 64
+"""From this many rows on, a matrix product treats each of them the same way. Below 16 some processors take
+another way through it."""
 CACHED_ROWS = 1 << 11
 """Rows whose hidden layers stay in a processor's cache."""
 

@@ -105,7 +105,9 @@ class Refit:
 
         One that the model finds incredible counts less.
         """
-        score = self._columns(features, odds) @ self._prior[0] + self._prior[1]
+        coefficients, constant = self._prior
+        # Summed row by row: a product of matrices would add up in another order in other company.
+        score = (self._columns(features, odds) * coefficients).sum(axis=1) + constant
         expected = 1.0 / (1.0 + np.exp(np.clip(np.where(is_wrong, -score, score), -500, 500)))
         trust: np.ndarray = (1 - SLIPS) * expected / ((1 - SLIPS) * expected + SLIPS * (1 - expected))
         return trust
