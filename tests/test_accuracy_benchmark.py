@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from models.small import cut_into_pieces
+from napari_celis.models.model_file import load_model
 from napari_celis.synthetic.phantom import PhantomSettings, make_phantom
 
 
@@ -102,3 +103,46 @@ def test_a_judged_slab_is_apart_from_what_was_learned(checkout, folder, name, mo
     learned, judged = (np.unique(block.image) for block in volume.fold(name))
     assert np.abs(learned[:, None].astype(int) - judged.astype(int)).min() == GAP + 1
     assert len(learned) + len(judged) + GAP == len(place)
+
+
+@pytest.fixture
+def unsure(checkout, monkeypatch, one_thread):
+    """The learning curve, with one box and one phantom of each kind."""
+    monkeypatch.syspath_prepend(checkout / "benchmarks/accuracy")
+    import phantoms
+    import unsure
+
+    for module in (phantoms, unsure):
+        monkeypatch.setattr(module, "NAMES", ("pairwise3",))
+        monkeypatch.setattr(module, "SPECS", {"pairwise3": phantoms.SPECS["pairwise3"]})
+    monkeypatch.setattr(unsure, "POLICIES", {"contact": (), "box 3": ("pairwise3",)})
+    monkeypatch.setattr(unsure, "RUNS", {"box 3": ("pairwise3",)})
+    monkeypatch.setattr(unsure, "FITTED", (42,))
+    monkeypatch.setattr(unsure, "JUDGED", (45,))
+    return unsure
+
+
+def test_the_learning_curve_judges_contacts_and_whole_runs(unsure, checkout, tmp_path):
+    model = load_model(checkout / "sample_data/models/phantom.safetensors")
+    phantoms = unsure.Phantoms(model, tmp_path, (32, 48, 48), 2000, 2)
+    networks = {"pairwise3": phantoms.energies("pairwise3", 1, 0)}
+    told = {row["policy"]: row for row in unsure.contact_rows(phantoms, networks, 0)}
+    assert {"mean affinity", "energy of pairwise3 alone", "box 3, second forest"} <= set(told)
+    assert all(0 <= row["auc"] <= 1 for row in told.values())
+    problems = phantoms.stacked((42,)), phantoms.stacked((45,))
+    runs = {row["method"]: row["vi"] for row in unsure.run_rows(phantoms, networks, 0, *problems)}
+    assert {"mean_affinity", "forest", "energy, box 3", "learned, box 3"} <= set(runs)
+    assert min(runs.values()) == runs["oracle"] < runs["none"]
+
+
+def test_phantoms_in_a_stack_do_not_touch(unsure, checkout, tmp_path):
+    model = load_model(checkout / "sample_data/models/phantom.safetensors")
+    phantoms = unsure.Phantoms(model, tmp_path, (24, 40, 40), 0, 0)
+    both, *single = (phantoms.stacked(seeds) for seeds in ((42, 45), (42,), (45,)))
+    assert len(both.actions) == sum(len(one.actions) for one in single)
+    assert both.supervoxels.n == sum(one.supervoxels.n for one in single)
+    for name in ("truth", "affinities"):
+        whole, first, last = (getattr(one, name) for one in (both, *single))
+        np.testing.assert_array_equal(whole[..., :24, :, :] > 0, first > 0)
+        np.testing.assert_array_equal(whole[..., -24:, :, :] > 0, last > 0)
+        assert not whole[..., 24:-24, :, :].any()

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from napari_celis.core.descriptors import DescriptorSpec
-from napari_celis.core.symmetry import choose_symmetries
+from napari_celis.core.symmetry import Symmetry, choose_symmetries
 from napari_celis.core.volume import Triple
 from napari_celis.models.energy import EnergyNetwork, preset_settings
 from napari_celis.models.examples import PolicyRows
@@ -104,14 +104,7 @@ class ShapeStage:
         for fold, own in enumerate(slabs):
             for index, slab in enumerate(own):
                 yield TrainRecord("expert", 0.0)
-                sure = sure_merges(slab) if self.settings.unsure else []
-                for n, (symmetry, shares) in enumerate(zip(symmetries, STATE_SHARES, strict=False)):
-                    scene = slab.transformed(symmetry)
-                    if self.settings.unsure:
-                        views[fold].append(View(scene, scene.states_along(sure, (1.0,))))
-                        continue
-                    name = f"expert {fold + 1} {index + 1} {n + 1}"
-                    views[fold].append(self._view(name, scene, scene.expert_order, shares))
+                views[fold] += self._first_views(f"expert {fold + 1} {index + 1}", slab, symmetries)
         n_rounds = self.settings.n_rounds
         plan = EnergyPlan(
             self.settings.preset,
@@ -179,6 +172,17 @@ class ShapeStage:
                 "learned": _changes(by_policy, counts, EVEN_ODDS),
             },
         )
+
+    def _first_views(self, name: str, slab: Slab, symmetries: Sequence[Symmetry]) -> list[View]:
+        """Look at a slab from several sides: where affinities are unsure, or along the expert's way."""
+        scenes = [slab.transformed(symmetry) for symmetry in symmetries]
+        if self.settings.unsure:
+            sure = sure_merges(slab)
+            return [View(scene, scene.states_along(sure, (1.0,))) for scene in scenes]
+        return [
+            self._view(f"{name} {n + 1}", scene, scene.expert_order, shares)
+            for n, (scene, shares) in enumerate(zip(scenes, STATE_SHARES, strict=False))
+        ]
 
     def _view(
         self, name: str, scene: Scene, follow: Callable[[], list[int]], shares: Sequence[float]
