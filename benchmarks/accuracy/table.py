@@ -82,11 +82,11 @@ def main() -> None:
     for name, figures in table.items():
         ratio = np.median(figures, axis=0) / best
         seeds = len(rows[name][folds[0]])
-        spread = np.mean([np.ptp(rows[name][fold], axis=0)[ALL] for fold in folds])
-        print(
-            f"{NAMES[name]}: {ratio[ALL]:.2f} / {ratio[INSIDE]:.2f} of the best peer; {seeds} seeds, "
-            f"on one slab {spread:.3f} bits apart on average"
-        )
+        line = f"{NAMES[name]}: {ratio[ALL]:.2f} / {ratio[INSIDE]:.2f} of the best peer"
+        if seeds > 1:
+            spread = np.mean([np.ptp(rows[name][fold], axis=0)[ALL] for fold in folds])
+            line += f"; {seeds} seeds, on one slab {spread:.3f} bits apart on average"
+        print(line)
 
 
 if __name__ == "__main__":
