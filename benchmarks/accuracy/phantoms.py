@@ -26,7 +26,7 @@ from napari_celis.training.energy_stage import EnergyPlan, View, draw_examples, 
 from napari_celis.training.folds import Slab
 from napari_celis.training.policy import PolicyExamples, TruthAlong
 from napari_celis.training.policy_stage import Judged, Undecided
-from napari_celis.training.unsure import sure_merges
+from napari_celis.training.unsure import sure_merges, unsure_views
 
 LEARNED, STOPPED = 21, 41
 """Seeds of the first phantom that energies learn from, and of the one that they stop by."""
@@ -68,12 +68,7 @@ class Phantoms:
     def views(self, seeds: Sequence[int], n: int) -> list[View]:
         """Look at the state where affinities are unsure, from several sides."""
         symmetries = choose_symmetries(NM, n, np.random.default_rng(0))
-        views = []
-        for slab, _ in map(self.slab, seeds):
-            order = sure_merges(slab)
-            scenes = (slab.transformed(one) for one in symmetries)
-            views += [View(scene, scene.states_along(order, (1.0,))) for scene in scenes]
-        return views
+        return [view for slab, _ in map(self.slab, seeds) for view in unsure_views(slab, symmetries)]
 
     def energies(self, name: str, n: int, seed: int) -> EnergyNetwork:
         """Train the energy of one spec on `n` phantoms."""

@@ -36,6 +36,8 @@ from napari_celis.training.shares import fit_shares
 from phantoms import CPU, NAMES, POWER, SPECS, Phantoms
 
 FITTED, JUDGED = (42, 43, 44), (45, 46, 47)
+SHAPE, EXAMPLES, EPOCHS = (64, 112, 112), 80_000, 30
+"""Voxels of a phantom; examples of each energy in all phantoms, and how often they are seen at most."""
 POLICIES = {
     "contact": (),
     "box 3": ("pairwise3",),
@@ -125,16 +127,10 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--phantoms", nargs="+", type=int, default=[1, 2, 4, 8, 16])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--shape", nargs=3, type=int, default=(64, 112, 112))
-    parser.add_argument("--examples", type=int, default=80_000, help="of each energy, in all phantoms")
-    parser.add_argument("--epochs", type=int, default=30, help="at most, of each energy")
-    parser.add_argument("--work", type=Path, default=Path("phantoms"), help="phantoms are kept here")
+    parser.add_argument("--work", type=Path, default=Path("phantoms"), help="keeps phantoms of one MODEL")
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    z, y, x = arguments.shape
-    phantoms = Phantoms(
-        load_model(arguments.model), arguments.work, (z, y, x), arguments.examples, arguments.epochs
-    )
+    phantoms = Phantoms(load_model(arguments.model), arguments.work, SHAPE, EXAMPLES, EPOCHS)
     fitted, judged = phantoms.stacked(FITTED), phantoms.stacked(JUDGED)
     for seed in arguments.seeds:
         for n in arguments.phantoms:

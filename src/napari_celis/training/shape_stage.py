@@ -25,7 +25,7 @@ from napari_celis.training.records import Records, TrainRecord, within
 from napari_celis.training.settings import TrainSettings
 from napari_celis.training.shares import fit_shares
 from napari_celis.training.threshold import Curve
-from napari_celis.training.unsure import sure_merges
+from napari_celis.training.unsure import unsure_views
 from napari_celis.training.validation import has_room, missing_kind
 
 EVEN_ODDS = 0.0
@@ -175,10 +175,9 @@ class ShapeStage:
 
     def _first_views(self, name: str, slab: Slab, symmetries: Sequence[Symmetry]) -> list[View]:
         """Look at a slab from several sides: where affinities are unsure, or along the expert's way."""
-        scenes = [slab.transformed(symmetry) for symmetry in symmetries]
         if self.settings.unsure:
-            sure = sure_merges(slab)
-            return [View(scene, scene.states_along(sure, (1.0,))) for scene in scenes]
+            return unsure_views(slab, symmetries)
+        scenes = (slab.transformed(symmetry) for symmetry in symmetries)
         return [
             self._view(f"{name} {n + 1}", scene, scene.expert_order, shares)
             for n, (scene, shares) in enumerate(zip(scenes, STATE_SHARES, strict=False))

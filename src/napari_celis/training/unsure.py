@@ -6,11 +6,15 @@ that any affinity tells, and networks learn those.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from napari_celis.core.affinity_sums import AffinitySums
 from napari_celis.core.contraction import Contraction
 from napari_celis.core.segment_graph import Joined, SegmentGraph
+from napari_celis.core.symmetry import Symmetry
+from napari_celis.training.energy_stage import View
 from napari_celis.training.folds import Slab
 
 SURE = 0.5
@@ -56,3 +60,18 @@ def sure_merges(slab: Slab) -> list[int]:
         order.append(best[1])
         contraction.join(best[1])
     return order
+
+
+def unsure_views(slab: Slab, symmetries: Sequence[Symmetry]) -> list[View]:
+    """Look at that state of a slab from several sides.
+
+    Parameters
+    ----------
+    slab : Slab
+        With affinities.
+    symmetries : sequence of Symmetry
+        From which.
+    """
+    order = sure_merges(slab)
+    scenes = (slab.transformed(symmetry) for symmetry in symmetries)
+    return [View(scene, scene.states_along(order, (1.0,))) for scene in scenes]
