@@ -1,7 +1,7 @@
 """Train one boundary network on the middle of a volume, and judge it on the slabs at both ends.
 
     python benchmarks/accuracy/boundaries.py VOLUME.h5 [--steps N …] [--seeds N …] [--dilation N] [--levels N]
-        [--width N] [--shape-weight X]
+        [--width N] [--shape-weight X] [--patch Z Y X] [--batch N]
 
 VOLUME.h5 is in the CREMI layout, 125 sections or more. The network learns from z 40 to 84, and is judged on
 z < 35 and z ≥ 90, on supervoxels that come with the volume: single affinities, contacts by their mean
@@ -32,7 +32,7 @@ from napari_celis.models.inference import predict_averaged
 from napari_celis.training.affinity import AffinityTrainer
 from napari_celis.training.affinity_data import affinity_targets
 from napari_celis.training.affinity_loss import judge
-from napari_celis.training.affinity_settings import AffinityTraining, affinity_training
+from napari_celis.training.affinity_settings import PATCH, AffinityTraining, affinity_training
 
 FIT = slice(40, 85)
 SEEN = "learned from, z 45 to 79"
@@ -45,7 +45,12 @@ def train(volume: AnnotatedVolume, arguments: argparse.Namespace, steps: int, se
     settings = affinity_training("unet", volume.voxel_size_nm, holdout=0.0)
     network = replace(settings.network, levels=arguments.levels, width=arguments.width)
     settings = replace(
-        settings, network=network, dilation=arguments.dilation, shape_weight=arguments.shape_weight
+        settings,
+        network=network,
+        dilation=arguments.dilation,
+        shape_weight=arguments.shape_weight,
+        patch_zyx=tuple(arguments.patch),
+        batch=arguments.batch,
     )
     block = volume.whole
     trainer = AffinityTrainer([(block.image[FIT], block.truth[FIT])], settings, seed=seed)
@@ -110,6 +115,8 @@ def main() -> None:
     parser.add_argument("--levels", type=int, default=AffinitySettings.levels)
     parser.add_argument("--width", type=int, default=AffinitySettings.width)
     parser.add_argument("--shape-weight", type=float, default=AffinityTraining.shape_weight)
+    parser.add_argument("--patch", nargs=3, type=int, default=[PATCH] * 3, help="voxels along z, y, x")
+    parser.add_argument("--batch", type=int, default=AffinityTraining.batch, help="patches per step")
     arguments = parser.parse_args()
     volume = AnnotatedVolume.read(arguments.volume)
     for steps in arguments.steps:
@@ -117,7 +124,7 @@ def main() -> None:
             begin = time.process_time()
             net = train(volume, arguments, steps, seed)
             seconds = round(time.process_time() - begin, 1)
-            varied = ("dilation", "levels", "width", "shape_weight")
+            varied = ("dilation", "levels", "width", "shape_weight", "patch", "batch")
             row = {"steps": steps, "seed": seed} | {name: getattr(arguments, name) for name in varied}
             print(json.dumps({**row, "processor_seconds": seconds, **judge_net(net, volume)}), flush=True)
 
