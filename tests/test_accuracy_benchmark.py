@@ -78,6 +78,31 @@ def test_the_table_holds_the_figures(results, program):
     assert "oracle: " in printed
 
 
+def test_the_table_counts_runs_and_tells_contacts(folder, program):
+    lines = []
+    for seed, errors in enumerate([(1.0, 1.1, 0.9), (1.0, 0.8, 0.9), (1.0, 1.2, 1.1)]):
+        for method, vi in zip(
+            ("mean_affinity", "forest", "celis_learned", "celis_energy"), (*errors, 2.0), strict=True
+        ):
+            row = {"fold": "z-low", "seed": seed, "minutes": 1.0, "note": "", "method": method, "vi": vi}
+            row |= {"ignore_boundary": {"vi": vi}, "rand_f1": 0.5, "seconds": 1.0}
+            if method == "mean_affinity":
+                row["contacts"] = {"auc": 0.9 + 0.01 * seed, "log_loss": 0.2, "calibration": 0.03}
+            lines.append(json.dumps(row))
+    path = folder / "three-seeds.jsonl"
+    path.write_text("\n".join(reversed(lines)))
+    printed = program("table.py", path, "--minutes", 1)
+    assert (
+        "learned policy of 3 runs lower than mean affinity in 2, forest (after GALA) in 2, the first two in 1"
+        in printed
+    )
+    assert (
+        "energy of 3 runs lower than mean affinity in 0, forest (after GALA) in 0, the first two in 0"
+        in printed
+    )
+    assert "mean affinity, contacts: AUC 0.910 (0.900 to 0.920), log loss 0.200 (0.200 to 0.200)" in printed
+
+
 def test_causes_add_up(results, folder, program):
     model = folder / "work/z-low-0-0.1.safetensors"
     printed = program("errors.py", folder / "phantom.h5", "z-low", model, "--picture", folder / "worst.png")

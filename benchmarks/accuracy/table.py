@@ -2,7 +2,8 @@
 
     python benchmarks/accuracy/table.py [RESULTS.jsonl] [--note TEXT] [--minutes N] [--supervoxels own]
 
-Per method and slab the median over seeds, then median and mean over slabs; last, what seeds make of it.
+Per method and slab the median over seeds, then median and mean over slabs; below, what seeds make of it, in
+how many runs CELIS is lower than its peers, and how well the contacts of the first state are told.
 """
 
 from __future__ import annotations
@@ -29,18 +30,46 @@ NAMES = {
 SLABS = {"z-high": "z ≥ 90", "z-low": "z < 35", "y-low": "y < 70", "y-high": "y ≥ 180"}
 ALL, INSIDE, F1, SECONDS = range(4)
 Rows = dict[str, dict[str, list[list[float]]]]
-"""Per method and fold, the figures of every seed."""
+"""Per method and fold, the figures of every seed, in the order of the seeds."""
+CONTACTS = {"auc": "AUC", "log_loss": "log loss", "calibration": "probabilities off by"}
 
 
-def read(path: Path, wanted: dict[str, Any]) -> Rows:
-    """Collect the figures of matching lines."""
+def read(path: Path, wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    """Collect the matching lines, by seed."""
+    lines = ({"supervoxels": "given"} | json.loads(line) for line in path.read_text().splitlines())
+    found = [row for row in lines if all(row[key] == value for key, value in wanted.items())]
+    return sorted(found, key=lambda row: row["seed"])
+
+
+def by_method(lines: list[dict[str, Any]]) -> Rows:
+    """Take the figures of the table out of lines."""
     rows: Rows = defaultdict(lambda: defaultdict(list))
-    for line in path.read_text().splitlines():
-        row = {"supervoxels": "given"} | json.loads(line)
-        if all(row[key] == value for key, value in wanted.items()):
-            figures = [row["vi"], row["ignore_boundary"]["vi"], row["rand_f1"], row["seconds"]]
-            rows[row["method"]][row["fold"]].append(figures)
+    for row in lines:
+        figures = [row["vi"], row["ignore_boundary"]["vi"], row["rand_f1"], row["seconds"]]
+        rows[row["method"]][row["fold"]].append(figures)
     return rows
+
+
+def count_wins(rows: Rows, name: str) -> str:
+    """Say in how many runs a method has a lower error than its peers."""
+    runs = {
+        other: np.array([figures[ALL] for fold in sorted(own) for figures in own[fold]])
+        for other, own in rows.items()
+    }
+    lower = {other: runs[name] < runs[other] for other in PEERS if other in runs}
+    both = np.logical_and.reduce([lower[other] for other in PEERS[:2]])
+    counts = ", ".join(f"{NAMES[other]} in {won.sum()}" for other, won in lower.items())
+    return f"{NAMES[name]} of {len(both)} runs lower than {counts}, the first two in {both.sum()}"
+
+
+def of_contacts(lines: list[dict[str, Any]], name: str) -> str:
+    """Say how well a method tells the contacts of the first state, mean and range of all runs."""
+    found = [row["contacts"] for row in lines if row["method"] == name]
+    columns = {title: [own[key] for own in found] for key, title in CONTACTS.items()}
+    return f"{NAMES[name]}, contacts: " + ", ".join(
+        f"{title} {np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+        for title, values in columns.items()
+    )
 
 
 def both(figures: np.ndarray) -> str:
@@ -57,7 +86,8 @@ def main() -> None:
     parser.add_argument("--supervoxels", choices=("given", "own"), default="given")
     arguments = parser.parse_args()
     names = ("note", "minutes", "supervoxels")
-    rows = read(arguments.results, {name: getattr(arguments, name) for name in names})
+    lines = read(arguments.results, {name: getattr(arguments, name) for name in names})
+    rows = by_method(lines)
     folds = [fold for fold in SLABS if any(fold in own for own in rows.values())]
     table = {
         name: np.array([np.median(rows[name][fold], axis=0) for fold in folds])
@@ -87,6 +117,11 @@ def main() -> None:
             spread = np.mean([np.ptp(rows[name][fold], axis=0)[ALL] for fold in folds])
             line += f"; {seeds} seeds, on one slab {spread:.3f} bits apart on average"
         print(line)
+    for name in ("celis_energy", "celis_learned"):
+        print(count_wins(rows, name))
+    # Earlier results have no contacts.
+    for name in sorted({row["method"] for row in lines if "contacts" in row}, reverse=True):
+        print(of_contacts(lines, name))
 
 
 if __name__ == "__main__":
