@@ -1,6 +1,6 @@
 """Draw split against merge error of every method over all thresholds, one panel per fold.
 
-    python benchmarks/accuracy/plot.py FOLDER -o FILE.png [--seed 0] [--minutes 16]
+    python benchmarks/accuracy/plot.py FOLDER -o FILE.png [--seed 0] [--minutes 16] [--note TEXT]
 
 FOLDER is the one that `run.py` worked in.
 """
@@ -30,8 +30,10 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=16.0)
+    parser.add_argument("--note", default="")
     arguments = parser.parse_args()
-    paths = {fold: arguments.folder / f"{fold}-{arguments.seed}-{arguments.minutes:g}.json" for fold in FOLDS}
+    run = f"{arguments.seed}-{arguments.minutes:g}{arguments.note}"
+    paths = {fold: arguments.folder / f"{fold}-{run}.json" for fold in FOLDS}
     found = {fold: json.loads(path.read_text()) for fold, path in paths.items() if path.exists()}
     figure = Figure(figsize=(10, 5.0 * ((len(found) + 1) // 2)), dpi=100)
     FigureCanvasAgg(figure)
