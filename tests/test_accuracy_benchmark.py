@@ -61,6 +61,7 @@ def test_what_is_done_is_not_done_again(results):
         rows = {row["method"]: row for row in everything if row["supervoxels"] == kind}
         assert {"none", "mean_affinity", "forest", "celis_energy", "celis_learned", "oracle"} <= set(rows)
         assert min(row["vi"] for row in rows.values()) == rows["oracle"]["vi"]
+        assert all(row["best"][0] <= row["vi"] + 1e-9 for row in rows.values())
         for method in ("mean_affinity", "celis_learned"):
             figures = rows[method]["contacts"]
             assert 0 <= figures["auc"] <= 1
@@ -85,7 +86,7 @@ def test_the_table_counts_runs_and_tells_contacts(folder, program):
             ("mean_affinity", "forest", "celis_learned", "celis_energy"), (*errors, 2.0), strict=True
         ):
             row = {"fold": "z-low", "seed": seed, "minutes": 1.0, "note": "", "method": method, "vi": vi}
-            row |= {"ignore_boundary": {"vi": vi}, "rand_f1": 0.5, "seconds": 1.0}
+            row |= {"ignore_boundary": {"vi": vi}, "rand_f1": 0.5, "seconds": 1.0, "best": [vi - 0.1, vi - 0.2]}
             if method == "mean_affinity":
                 row["contacts"] = {"auc": 0.9 + 0.01 * seed, "log_loss": 0.2, "calibration": 0.03}
             lines.append(json.dumps(row))
@@ -100,6 +101,7 @@ def test_the_table_counts_runs_and_tells_contacts(folder, program):
         "energy of 3 runs lower than mean affinity in 0, forest (after GALA) in 0, the first two in 0"
         in printed
     )
+    assert "threshold of each slab: mean affinity 0.900 / 0.800, forest (after GALA) 1.000 / 0.900," in printed
     assert "mean affinity, contacts: AUC 0.910 (0.900 to 0.920), log loss 0.200 (0.200 to 0.200)" in printed
 
 

@@ -26,6 +26,7 @@ from folds import FOLDS, AnnotatedVolume, Block
 from napari_celis.baselines.celis import Celis
 from napari_celis.baselines.compare import baseline_methods, compare
 from napari_celis.baselines.forest import ForestSettings
+from napari_celis.baselines.judge import ALL, INSIDE
 from napari_celis.baselines.problem import Problem
 from napari_celis.core.seeded_watershed import seeded_watershed
 from napari_celis.models.apply import affinities_of
@@ -81,6 +82,12 @@ def judge(
     return found
 
 
+def at_best(curve: dict[str, Any]) -> list[float]:
+    """VI in bits, of all voxels and away from boundaries, at the threshold that is best on the judged slab."""
+    total = [np.add(curve[kind]["split"], curve[kind]["merge"]) for kind in (ALL, INSIDE)]
+    return [float(errors[np.argmin(total[0])]) for errors in total]
+
+
 def commit() -> str:
     """Name the commit, with a plus where the checkout differs from it; nothing where there is no history."""
     command = ["git", "-C", Path(__file__).parent, "describe", "--always", "--dirty=+"]
@@ -127,7 +134,7 @@ def main() -> None:
                 for kind, method, figures in (
                     (kind, *item) for kind, own in results.items() for item in own.items()
                 ):
-                    del figures["curve"]
+                    best = at_best(figures.pop("curve"))
                     row = {
                         **dict(zip(("fold", "seed", "minutes", "note"), key, strict=True)),
                         "minutes_taken": round(minutes_taken, 1),
@@ -136,6 +143,7 @@ def main() -> None:
                         "supervoxels": kind,
                         "method": method,
                         **figures,
+                        "best": best,
                     }
                     file.write(json.dumps(row) + "\n")
 

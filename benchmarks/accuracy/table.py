@@ -72,6 +72,18 @@ def of_contacts(lines: list[dict[str, Any]], name: str) -> str:
     )
 
 
+def at_best(lines: list[dict[str, Any]]) -> str:
+    """Say what each method comes to at the threshold that is best on the judged slab, medians as in the table."""
+    found: dict[str, dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
+    for row in lines:
+        found[row["method"]][row["fold"]].append(row["best"])
+    names = [name for name in NAMES if name in found]
+    medians = [np.median([np.median(own, axis=0) for own in found[name].values()], axis=0) for name in names]
+    return "at the best threshold of each slab: " + ", ".join(
+        f"{NAMES[name]} {both(figures)}" for name, figures in zip(names, medians, strict=True)
+    )
+
+
 def both(figures: np.ndarray) -> str:
     """Write the error of all voxels, and that away from boundaries."""
     return f"{figures[ALL]:.3f} / {figures[INSIDE]:.3f}"
@@ -119,7 +131,9 @@ def main() -> None:
         print(line)
     for name in ("celis_energy", "celis_learned"):
         print(count_wins(rows, name))
-    # Earlier results have no contacts.
+    # Earlier results have neither best thresholds nor contacts.
+    if later := [row for row in lines if "best" in row]:
+        print(at_best(later))
     for name in sorted({row["method"] for row in lines if "contacts" in row}, reverse=True):
         print(of_contacts(lines, name))
 
