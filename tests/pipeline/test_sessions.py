@@ -21,7 +21,7 @@ from napari_celis.models.model_file import load_model, save_model
 from napari_celis.pipeline.choice import Decided
 from napari_celis.pipeline.kept_preparation import keep_scores
 from napari_celis.pipeline.replay import prepare_replay, replay
-from napari_celis.pipeline.session_data import ChangedDataError
+from napari_celis.pipeline.session_identity import ChangedDataError
 from napari_celis.pipeline.sessions import go_on, go_on_with, is_equal, take_over_json_lines
 from pipeline.session_run import FIRST, assert_same, begin, open_choice, work, write_data
 

@@ -26,7 +26,7 @@ from napari_celis.io.session.file import SUFFIX, Session
 from napari_celis.io.session.json_lines import read_json_lines
 from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.targets import split_target
-from napari_celis.pipeline.session_data import BEGINS_WITH
+from napari_celis.pipeline.session_identity import BEGINS_WITH
 from napari_celis.pipeline.session_merge import standing
 
 if TYPE_CHECKING:
