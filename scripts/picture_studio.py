@@ -173,11 +173,11 @@ class Studio:
 
         decisions = self.workspace.decisions
         # Until all questions are known, open ones stand in for them.
-        decisions.order_soon()
-        self.wait_until(lambda: decisions.queue is not None and decisions.queue.left is not None)
+        decisions.order.renew()
+        self.wait_until(lambda: decisions.order.queue is not None and decisions.order.queue.left is not None)
         decisions.clear()
         pair = decisions.pair
-        self.wait_until(lambda: pair.geometry is not None and len(decisions.open_actions()) > 0)
+        self.wait_until(lambda: pair.geometry is not None and len(decisions.order.open_actions()) > 0)
         decisions.next_uncertain()
         self.wait_until(lambda: bool(pair.parts) and (bool(pair.centres) or not pair.wants_centres))
         return decisions

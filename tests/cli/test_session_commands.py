@@ -171,7 +171,7 @@ def test_check(celis, session, data, tmp_path):
     assert code == 1
     assert "supervoxels" in out
     with Session.open(session) as opened:
-        opened._connection.execute("UPDATE events SET u_id = v_id WHERE number = 4")
+        opened._connection.sql.execute("UPDATE events SET u_id = v_id WHERE number = 4")
     code, out, _ = celis("sessions", "check", session)
     assert code == 1
     assert "Event 4" in out
@@ -179,7 +179,7 @@ def test_check(celis, session, data, tmp_path):
 
 def test_replay_tells_differences(celis, session, tmp_path):
     with Session.open(session) as opened:
-        opened._connection.execute("UPDATE events SET score = score + 1 WHERE number BETWEEN 2 AND 14")
+        opened._connection.sql.execute("UPDATE events SET score = score + 1 WHERE number BETWEEN 2 AND 14")
     code, out, _ = celis("replay", session, "--json", tmp_path / "j")
     assert code == 1
     assert "Event 2: score was" in out

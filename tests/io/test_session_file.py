@@ -145,9 +145,9 @@ def test_what_was_acknowledged_survives_a_kill(path):
 
 def test_a_transaction_is_on_the_disk_before_it_counts(path):
     with Session.create(path, a_head()) as session:
-        assert session._connection.execute("PRAGMA synchronous").fetchone() == (2,)
-        assert session._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert session._connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+        assert session._connection.sql.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert session._connection.sql.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert session._connection.sql.execute("PRAGMA trusted_schema").fetchone() == (0,)
 
 
 def test_threads_write_one_after_the_other(path):
@@ -179,11 +179,11 @@ def test_nothing_is_lost_when_writing_fails(path, monkeypatch):
     with Session.create(path, a_head()) as session:
         writer = SessionWriter(session)
         writer(a_record(0).event)
-        monkeypatch.setattr(session, "is_read_only", True)
+        monkeypatch.setattr(session._connection, "is_read_only", True)
         with pytest.raises(SessionError):
             writer.flush()
         assert writer.n_waiting == 1
-        monkeypatch.setattr(session, "is_read_only", False)
+        monkeypatch.setattr(session._connection, "is_read_only", False)
         writer(a_record(1).event)
         writer.flush()
         assert writer.n_waiting == 0
@@ -429,7 +429,7 @@ def test_strange_words_and_states_in_a_file_are_one_sentence(path, statement, se
     with Session.create(path, a_head()) as session:
         session.append(some_records(1))
         session.note_segments([SegmentNote(2, "axon")])
-        session._connection.execute(statement)
+        session._connection.sql.execute(statement)
         [problem] = session.problems()
         assert sentence in problem
 
@@ -438,7 +438,7 @@ def two_versions(monkeypatch, step):
     """Pretend that this program knows one version more."""
     migrations = (*schema.MIGRATIONS, step)
     monkeypatch.setattr(schema, "MIGRATIONS", migrations)
-    for module in ("schema", "file"):
+    for module in ("schema", "connection"):
         monkeypatch.setattr(f"napari_celis.io.session.{module}.VERSION", len(migrations))
     monkeypatch.setattr(schema.migrate, "__defaults__", (migrations,))
     monkeypatch.setattr(schema.version_of, "__defaults__", (len(migrations),))
@@ -465,7 +465,7 @@ def test_migration_to_the_next_version(old, monkeypatch, read_only):
         two_versions(patch, add_table)
         with Session.open(old, read_only=read_only) as session:
             assert list(session.events()) == some_records(12)
-            assert session._connection.execute("SELECT colour FROM colours").fetchall() == [("red",)]
+            assert session._connection.sql.execute("SELECT colour FROM colours").fetchall() == [("red",)]
         with Session.open(old, read_only=True) as session:
             assert session.problems() == []
     schema.expected_schema.cache_clear()

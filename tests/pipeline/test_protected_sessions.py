@@ -71,10 +71,10 @@ def test_replay_notices_a_merge_that_greedy_could_not_have_taken(marked, tmp_pat
     path = tmp_path / "other.celis"
     shutil.copy(marked[0], path)
     with Session.open(path) as session:
-        (number,) = session._connection.execute(
+        (number,) = session._connection.sql.execute(
             "SELECT min(number) FROM events WHERE kind = 'done'"
         ).fetchone()
-        session._connection.execute("UPDATE events SET kind = 'in-work' WHERE number = ?", (number,))
+        session._connection.sql.execute("UPDATE events SET kind = 'in-work' WHERE number = ?", (number,))
     with Session.open(path, read_only=True) as session:
         made = list(replay(session, prepare_replay(session), 0.0))
         assert {one.what for event in made for one in event.differences} == {"choice"}

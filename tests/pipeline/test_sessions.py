@@ -21,7 +21,7 @@ from napari_celis.models.model_file import load_model, save_model
 from napari_celis.pipeline.choice import Decided
 from napari_celis.pipeline.kept_preparation import keep_scores
 from napari_celis.pipeline.replay import prepare_replay, replay
-from napari_celis.pipeline.session_data import ChangedDataError
+from napari_celis.pipeline.session_identity import ChangedDataError
 from napari_celis.pipeline.sessions import go_on, go_on_with, is_equal, take_over_json_lines
 from pipeline.session_run import FIRST, assert_same, begin, open_choice, work, write_data
 
@@ -214,7 +214,7 @@ def test_the_same_content_in_another_format_is_the_same(made, folder):
 def test_another_energy_gets_a_remark(folder):
     said = []
     with Session.open(folder / "work.celis") as session:
-        session._connection.execute("UPDATE events SET energy = energy + 1")
+        session._connection.sql.execute("UPDATE events SET energy = energy + 1")
         with go_on(session, say=said.append).agglomerator:
             pass
     assert any("celis replay" in sentence for sentence in said)
@@ -249,7 +249,7 @@ def test_replaying_gives_the_same_scores_to_the_bit(made, folder):
 )
 def test_replaying_finds_what_was_changed(folder, statement, what):
     with Session.open(folder / "work.celis") as session:
-        session._connection.execute(statement)
+        session._connection.sql.execute(statement)
     events, _ = replayed(folder / "work.celis")
     found = [difference for event in events for difference in event.differences]
     assert {difference.number for difference in found} == {5}
@@ -266,7 +266,7 @@ def test_replaying_finds_a_merge_that_greedy_would_not_have_taken(folder, tmp_pa
     session, agglomerator = begin(tmp_path / "other.celis", sources)
     agglomerator.merge(FIRST + 1, FIRST + 2)
     agglomerator.journal.listener.flush()
-    session._connection.execute("UPDATE events SET kind = 'greedy'")
+    session._connection.sql.execute("UPDATE events SET kind = 'greedy'")
     session.close()
     agglomerator.close()
     events, _ = replayed(tmp_path / "other.celis")
@@ -275,7 +275,7 @@ def test_replaying_finds_a_merge_that_greedy_would_not_have_taken(folder, tmp_pa
 
 def test_an_event_that_cannot_be_is_refused_by_its_number(folder):
     with Session.open(folder / "work.celis") as session:
-        session._connection.execute("UPDATE events SET u_id = 7 WHERE number = 3")
+        session._connection.sql.execute("UPDATE events SET u_id = 7 WHERE number = 3")
     with pytest.raises(SessionError, match="Event 3"):
         replayed(folder / "work.celis")
     with Session.open(folder / "work.celis") as session, pytest.raises(ActionError, match="Event 3"):

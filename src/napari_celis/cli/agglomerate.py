@@ -11,8 +11,11 @@ import typer
 
 from napari_celis.cli.app import app
 from napari_celis.cli.options import (
+    AffinitiesOption,
     AnyVoxelSizeOption,
     JsonOption,
+    OptionalImageOption,
+    PolicyOption,
     SupervoxelsOption,
     open_choice,
     require_folder,
@@ -40,13 +43,6 @@ class PreferOption(StrEnum):
     newer = "newer"
 
 
-class PolicyOption(StrEnum):
-    """Ways to order merges."""
-
-    energy = "energy"
-    learned = "learned"
-
-
 @app.command()
 def agglomerate(
     model: Annotated[
@@ -61,20 +57,13 @@ def agglomerate(
             "--output", "-o", metavar="SEG", help="Segmentation to write; with a session, optional."
         ),
     ] = None,
-    image: Annotated[
-        str | None, typer.Option(metavar="V", help="Image; not needed where affinities are given.")
-    ] = None,
+    image: OptionalImageOption = None,
     supervoxels: SupervoxelsOption = None,
-    affinities: Annotated[
-        str | None,
-        typer.Option(metavar="V", help="Affinities of any network, to use instead of the model's."),
-    ] = None,
+    affinities: AffinitiesOption = None,
     threshold: Annotated[
         float | None, typer.Option(metavar="T", help="Stop at this score; the model's own by default.")
     ] = None,
-    policy: Annotated[
-        PolicyOption | None, typer.Option(help="How merges are ordered; the model's own policy by default.")
-    ] = None,
+    policy: PolicyOption = None,
     session: Annotated[
         Path | None,
         typer.Option(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from napari_celis.cli.agglomerate import PolicyOption
 from napari_celis.cli.app import app
-from napari_celis.cli.options import AnyVoxelSizeOption, JsonOption, require_outputs, write_json
+from napari_celis.cli.options import AnyVoxelSizeOption, JsonOption, Policy, require_outputs, write_json
 from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def blockwise(
     threshold: Annotated[
         float | None, typer.Option(metavar="T", help="Stop at this score; the model's own by default.")
     ] = None,
-    policy: Annotated[PolicyOption | None, typer.Option(help="How merges are ordered.")] = None,
+    policy: Annotated[Policy | None, typer.Option(help="How merges are ordered.")] = None,
     rule: Annotated[
         Rule, typer.Option(help="Which blocks have to agree before a pair of supervoxels is merged.")
     ] = Rule.all,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +15,33 @@ if TYPE_CHECKING:
     from napari_celis.models.model_file import CelisModel, PolicyName
     from napari_celis.pipeline.choice import Choice
 
+
+class Policy(StrEnum):
+    """Ways to order merges."""
+
+    energy = "energy"
+    learned = "learned"
+
+
 ImageOption = Annotated[str, typer.Option("--image", metavar="V", help="Image.")]
+OptionalImageOption = Annotated[
+    str | None,
+    typer.Option("--image", metavar="V", help="Image; not needed where affinities are given."),
+]
 ModelOption = Annotated[str, typer.Option("--model", metavar="MODEL", help="Model file made by celis train.")]
 SupervoxelsOption = Annotated[
     str | None,
     typer.Option("--supervoxels", metavar="V", help="Oversegmentation; made from the image if not given."),
+]
+AffinitiesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--affinities", metavar="V", help="Affinities of any network, to use instead of the model's."
+    ),
+]
+PolicyOption = Annotated[
+    Policy | None,
+    typer.Option("--policy", help="How merges are ordered; the model's own policy by default."),
 ]
 AnyVoxelSizeOption = Annotated[
     bool,

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from napari_celis.cli.agglomerate import PolicyOption
 from napari_celis.cli.app import app
 from napari_celis.cli.options import (
+    AffinitiesOption,
     AnyVoxelSizeOption,
     JsonOption,
+    OptionalImageOption,
+    PolicyOption,
     SupervoxelsOption,
     open_choice,
     require_outputs,
@@ -45,20 +47,13 @@ def queue(
         str | None,
         typer.Option("--model", metavar="MODEL", help="Model file made by celis train."),
     ] = None,
-    image: Annotated[
-        str | None, typer.Option(metavar="V", help="Image; not needed where affinities are given.")
-    ] = None,
+    image: OptionalImageOption = None,
     supervoxels: SupervoxelsOption = None,
-    affinities: Annotated[
-        str | None,
-        typer.Option(metavar="V", help="Affinities of any network, to use instead of the model's."),
-    ] = None,
+    affinities: AffinitiesOption = None,
     threshold: Annotated[
         float | None, typer.Option(metavar="T", help="Score at which the run stops; the model's by default.")
     ] = None,
-    policy: Annotated[
-        PolicyOption | None, typer.Option(help="How merges are ordered; the model's own policy by default.")
-    ] = None,
+    policy: PolicyOption = None,
     session: Annotated[
         Path | None,
         typer.Option(metavar="S", help="Ask about this session as it is, instead of a new run; only read."),

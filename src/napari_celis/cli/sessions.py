@@ -96,8 +96,8 @@ def check(session: SessionArgument, relocate: RelocateOption = None, json: JsonO
     from napari_celis.core.errors import CelisError
     from napari_celis.io.session.file import Session
     from napari_celis.pipeline.recipe import Inputs, read_atoms
-    from napari_celis.pipeline.session_data import (
-        open_data,
+    from napari_celis.pipeline.session_data import open_data
+    from napari_celis.pipeline.session_identity import (
         require_same_image,
         require_same_inputs,
         require_same_model,
@@ -233,7 +233,7 @@ def _open_atoms(session: Session, places: dict[str, str]) -> tuple[Choice, Atoms
 def _write_segments(session: Session, places: dict[str, str], path: Path) -> None:
     """Write the segments at the end of a session, unless that would replace one of its volumes."""
     from napari_celis.pipeline.segment_table import table_of_session
-    from napari_celis.pipeline.session_data import require_same_supervoxels
+    from napari_celis.pipeline.session_identity import require_same_supervoxels
 
     volumes = {f"the {one.role} of the session": one.path for one in session.head.volumes if one.path}
     require_distinct({"--segments": path}, {**volumes, "its model": session.head.model_path})

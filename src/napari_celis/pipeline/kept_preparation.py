@@ -18,7 +18,7 @@ from napari_celis.io.session.records import SessionHead
 from napari_celis.io.volumes import read_labels
 from napari_celis.pipeline.choice import Atoms, Choice
 from napari_celis.pipeline.recipe import Prepared
-from napari_celis.pipeline.session_data import supervoxels_checksum
+from napari_celis.pipeline.session_identity import supervoxels_checksum
 from napari_celis.pipeline.stages import Report
 
 

@@ -13,12 +13,8 @@ from napari_celis.io.session.file import Session
 from napari_celis.io.session.records import SessionError, SessionSplit
 from napari_celis.io.session.split_rows import require_same_supervoxel
 from napari_celis.pipeline.recipe import prepare
-from napari_celis.pipeline.session_data import (
-    open_data,
-    require_same_image,
-    require_same_inputs,
-    require_same_model,
-)
+from napari_celis.pipeline.session_data import open_data
+from napari_celis.pipeline.session_identity import require_same_image, require_same_inputs, require_same_model
 from napari_celis.pipeline.sessions import TOLERANCE, is_equal
 from napari_celis.pipeline.splits import Divider
 from napari_celis.pipeline.stages import Report, Say, silent

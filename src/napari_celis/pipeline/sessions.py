@@ -24,11 +24,8 @@ from napari_celis.pipeline.kept_preparation import (
     with_preparation,
 )
 from napari_celis.pipeline.recipe import Inputs, Past, Prepared, prepare
-from napari_celis.pipeline.session_data import (
-    Sources,
-    describe,
-    moved,
-    open_data,
+from napari_celis.pipeline.session_data import Sources, describe, moved, open_data
+from napari_celis.pipeline.session_identity import (
     require_same_image,
     require_same_inputs,
     require_same_model,

@@ -37,6 +37,10 @@ def lower_clearance(clearance, nearest, origin, cell, points, radii, owner, reac
                         nearest[z, y, x] = owner
 
 
+# The loops over the box of a ball stand in each function below on purpose. Numba does not inline what they
+# could share: `claim` takes 9 times as long with a generator over voxels, 1.6 times with one over rows.
+
+
 @nb.njit(nogil=True, cache=True)
 def _span(axis, middle, far):
     """Range over the voxels of an axis that lie within `far` of a position."""

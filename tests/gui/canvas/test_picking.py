@@ -216,20 +216,20 @@ def test_a_cut_is_shown_before_it_is_made(canvas, qtbot):
             engine.merge(*ids(*pair))
     workspace.selection.select(second)
     press(canvas, KEY.Key_C)
-    qtbot.waitUntil(lambda: decisions.plan is not None)
+    qtbot.waitUntil(lambda: decisions.cut.plan is not None)
     lut = canvas.highlight.segments.data.lut
     assert (lut[second], lut[first], lut[third]) == (SIDE_A, SIDE_B, SIDE_B)
     assert not canvas.highlight.segments.data.is_outlined
     assert canvas.mouse_mode.help_text == CONFIRM
     press(canvas, KEY.Key_Escape)
-    assert decisions.plan is None
+    assert decisions.cut.plan is None
     assert workspace.selection.supervoxels == (second,)
     assert len(engine.snapshot.steps) == 2
 
     workspace.selection.select(first, third)
     assert "one segment" in canvas.mouse_mode.help_text
     press(canvas, KEY.Key_C)
-    qtbot.waitUntil(lambda: decisions.plan is not None)
+    qtbot.waitUntil(lambda: decisions.cut.plan is not None)
     press(canvas, KEY.Key_Return)
     qtbot.waitUntil(lambda: isinstance(engine.snapshot.last_command, CarryOutCut))
     assert workspace.run.segment_of(first) != workspace.run.segment_of(third)
@@ -239,7 +239,7 @@ def test_a_cut_is_shown_before_it_is_made(canvas, qtbot):
     press(canvas, KEY.Key_U)
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 2)
     press(canvas, KEY.Key_C)
-    qtbot.waitUntil(lambda: decisions.plan is not None)
+    qtbot.waitUntil(lambda: decisions.cut.plan is not None)
     press(canvas, KEY.Key_Enter, Qt.KeyboardModifier.KeypadModifier)
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 4)
     assert engine.snapshot.steps[-2].kind == "cut"
@@ -260,7 +260,7 @@ def test_the_queue_goes_from_one_uncertain_merge_to_the_next(canvas, qtbot):
         workspace.messages.say("")
         press(canvas, key)
         assert "press N" in workspace.messages.current.text
-    queue = decisions.open_actions().tolist()
+    queue = decisions.order.open_actions().tolist()
     camera_of(workspace.viewer).zoom = 1000
     press(canvas, KEY.Key_N)
     assert decisions.pair.action == queue[0]
@@ -272,7 +272,7 @@ def test_the_queue_goes_from_one_uncertain_merge_to_the_next(canvas, qtbot):
     # The queue goes on from where one looks, and shows the next question at once.
     press(canvas, KEY.Key_S)
     assert decisions.pair.action == queue[2]
-    assert decisions.open_actions()[-1] == queue[1]
+    assert decisions.order.open_actions()[-1] == queue[1]
     press(canvas, KEY.Key_A)
     assert decisions.pair.action not in queue[:3]
     rejected = decisions.pair.action

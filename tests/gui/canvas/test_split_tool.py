@@ -234,7 +234,7 @@ def test_a_supervoxel_with_both_colours_becomes_two(canvas, qtbot):
     np.testing.assert_allclose(engine.snapshot.vi_merge, expected.vi_merge, atol=1e-9)
     qtbot.waitUntil(lambda: workspace.decisions.pair.geometry is not None)
     assert len(workspace.decisions.pair.geometry.contact) == len(engine.tables.actions)
-    assert len(workspace.decisions.candidates().state) == len(engine.tables.actions)
+    assert len(workspace.decisions.order.candidates().state) == len(engine.tables.actions)
     assert canvas.contact_view._scene.dense is engine.tables.supervoxels.dense
 
     # Back to before the split, and there again.
@@ -315,8 +315,8 @@ def test_questions_that_were_put_aside_stay_so(canvas, qtbot):
     decisions.clear_all()
     seed_supervoxel(qtbot, canvas)
     carry_out(qtbot, canvas)
-    assert decisions.queue.skipped == [engine.tables.actions.find(*pair)]
-    assert decisions.open_actions()[-1] == engine.tables.actions.find(*pair)
+    assert decisions.order.queue.skipped == [engine.tables.actions.find(*pair)]
+    assert decisions.order.open_actions()[-1] == engine.tables.actions.find(*pair)
 
 
 def test_bad_seeds_are_told_in_one_sentence_and_change_nothing(canvas, qtbot):

@@ -83,19 +83,19 @@ def test_skipped_decisions_stay_at_the_end_of_the_queue(qtbot):
     decisions.next_uncertain()
     skipped = decisions.pair.action
     decisions.unsure()
-    assert decisions.queue.order()[-1] == skipped
+    assert decisions.order.queue.order()[-1] == skipped
     engine.merge(FIRST + 1, FIRST + 2)
     qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
     decisions.next_uncertain()
     decisions.unsure()
-    both = list(decisions.queue.skipped)
+    both = list(decisions.order.queue.skipped)
     workspace.dispose()
 
     workspace, offer = open_window(qtbot)
     qtbot.waitUntil(lambda: bool(offer.runs))
     offer.go.click()
     qtbot.waitUntil(lambda: workspace.run.engine is not None)
-    assert sorted(workspace.decisions.queue.skipped) == sorted(both)
+    assert sorted(workspace.decisions.order.queue.skipped) == sorted(both)
     assert skipped in both
     workspace.dispose()
 

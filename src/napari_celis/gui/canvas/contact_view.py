@@ -66,7 +66,7 @@ class ContactView(QObject):
         self._prefetch_timer.timeout.connect(self._prefetch)
         self._decisions.asked.connect(self.show_question)
         self._decisions.changed.connect(self._follow)
-        self._decisions.ordered.connect(self._prefetch_timer.start)
+        self._decisions.order.changed.connect(self._prefetch_timer.start)
         self._run.changed.connect(self._on_run)
         self._run.advanced.connect(self._on_advanced)
         self.store.made.connect(self._on_made)
@@ -167,7 +167,7 @@ class ContactView(QObject):
         if is_made and not engine.snapshot.taken[self._action]:
             asked = "One segment already, by other merges."
         self.pane.question.setText(f"<b>{asked}</b> &nbsp; {' &nbsp; '.join(parts)}")
-        order = self._decisions.open_actions()
+        order = self._decisions.order.open_actions()
         at = np.flatnonzero(order == self._action)
         self.pane.place.setText(f"{at[0] + 1:,} of {len(order):,}" if len(at) else "")
 
@@ -237,7 +237,7 @@ class ContactView(QObject):
     def _follow(self) -> None:
         """Leave the pane when something else is looked at: another selection, nothing, or a planned cut."""
         decisions = self._decisions
-        if decisions.plan is not None or decisions.pair.action != self._action:
+        if decisions.cut.plan is not None or decisions.pair.action != self._action:
             self.leave()
 
     def _on_advanced(self, snapshot: Any) -> None:

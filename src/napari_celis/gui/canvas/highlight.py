@@ -105,7 +105,7 @@ class Highlight(QObject):
 
     def values(self) -> np.ndarray:
         """Compute the value of every supervoxel in the layer that lights up, uint8 (N + 1,)."""
-        supervoxels, plan, split = self._supervoxels(), self._decisions.plan, self._tool.plan
+        supervoxels, plan, split = self._supervoxels(), self._decisions.cut.plan, self._tool.plan
         lut = np.zeros(1 if supervoxels is None else supervoxels.n + 1, dtype=np.uint8)
         if split is not None:
             lut[split.first_side], lut[split.second_side] = FIRST, SECOND
@@ -133,7 +133,7 @@ class Highlight(QObject):
     @property
     def _is_planned(self) -> bool:
         """Whether the two sides of a cut or a split are shown."""
-        return self._decisions.plan is not None or self._tool.plan is not None
+        return self._decisions.cut.plan is not None or self._tool.plan is not None
 
     def set_look(self, look: Look) -> None:
         """Draw the two segments as outlines, as fills, or not at all."""

@@ -69,7 +69,7 @@ class SelectionMeshes(QObject):
         """Make the surfaces of what is selected now, in the background."""
         bodies = self._bodies()
         split = self._tool.plan
-        wanted = tuple(body.tobytes() for body in bodies), self._decisions.plan is not None, split
+        wanted = tuple(body.tobytes() for body in bodies), self._decisions.cut.plan is not None, split
         if wanted == self._wanted:
             return
         self._wanted = wanted
@@ -100,7 +100,7 @@ class SelectionMeshes(QObject):
     def _bodies(self) -> list[np.ndarray]:
         """List the supervoxels of each surface that should be there."""
         is_shown = self.is_always_on or self._viewer.dims.ndisplay == 3
-        pair, plan = self._decisions.pair, self._decisions.plan
+        pair, plan = self._decisions.pair, self._decisions.cut.plan
         if not is_shown or self._run.engine is None or pair.geometry is None:
             return []
         if self._tool.plan is not None:
@@ -114,7 +114,7 @@ class SelectionMeshes(QObject):
         """Show surfaces that were made, unless others are wanted by now."""
         if wanted != self._wanted:
             return
-        colours = CUT_COLOURS if self._decisions.plan is not None else selection_colours()
+        colours = CUT_COLOURS if self._decisions.cut.plan is not None else selection_colours()
         for index, (mesh, colour) in enumerate(zip(meshes, colours, strict=False)):
             layer = self._layer(index)
             # In place: a layer that comes or goes takes napari half a second.

@@ -228,18 +228,18 @@ class CanvasPicker(QObject):
         if self._tool.is_on:
             self._tool.switch_side()
             return
-        if self._decisions.plan is not None:
+        if self._decisions.cut.plan is not None:
             self._decisions.clear()
         self._tool.start()
 
     def _can_confirm(self) -> bool:
-        return self._tool.is_on or self._decisions.plan is not None
+        return self._tool.is_on or self._decisions.cut.plan is not None
 
     def _confirm(self) -> None:
         if self._tool.is_on:
             self._tool.confirm()
         else:
-            self._decisions.confirm()
+            self._decisions.cut.confirm()
 
     def _cancel(self) -> None:
         if self._tool.is_on:
@@ -260,7 +260,7 @@ class CanvasPicker(QObject):
             return f"The {tool} tool of napari is active, so clicks are its own. Choose pan/zoom to point."
         if self._tool.is_on:
             return self._seeds_text()
-        if self._decisions.plan is not None:
+        if self._decisions.cut.plan is not None:
             return CONFIRM
         return self._selection_text()
 

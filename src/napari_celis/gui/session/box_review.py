@@ -10,7 +10,8 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_celis.core.volume import Box
 from napari_celis.gui.layers.volume_layers import LOOKS, volume_to_layer
-from napari_celis.gui.session.data_selection import DataSelection, VolumeRole
+from napari_celis.gui.session.data_selection import DataSelection
+from napari_celis.gui.session.layer_roles import VolumeRole
 from napari_celis.gui.session.messages import MessageLine
 from napari_celis.gui.session.preparation import Preparation
 from napari_celis.gui.session.run import Run

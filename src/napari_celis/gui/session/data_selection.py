@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from napari.layers import Image, Labels, Layer
+from napari.layers import Layer
 from qtpy.QtCore import QObject, Signal
 
-from napari_celis.core.errors import CelisError, VolumeError
+from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Volume
-from napari_celis.gui.layers.volume_layers import (
-    called,
-    is_live,
-    labels_layer_at,
-    labels_layer_like,
-    layer_to_affinities,
-    layer_to_volume,
-    source_of,
-)
+from napari_celis.gui.layers.volume_layers import called, labels_layer_at, labels_layer_like
+from napari_celis.gui.session.chosen_layers import ChosenLayers
 from napari_celis.gui.session.computed_data import ComputedData
+from napari_celis.gui.session.data_origin import DataOrigin
 from napari_celis.gui.session.layer_fit import misfit
+from napari_celis.gui.session.layer_roles import Role, VolumeRole, may_be_volume, suggested_role, volume_of
 from napari_celis.gui.session.messages import MessageLine
 from napari_celis.gui.session.run_start import RunStart
 from napari_celis.io.affinities import AffinityVolume
@@ -35,46 +30,8 @@ from napari_celis.pipeline.session_data import Sources
 if TYPE_CHECKING:
     from napari_celis.models.model_file import CelisModel, PolicyName
 
-VolumeRole = Literal["image", "supervoxels", "truth"]
-Role = Literal["image", "supervoxels", "truth", "affinities"]
-ROLES: tuple[VolumeRole, ...] = ("image", "supervoxels", "truth")
-"""What is chosen among layers with three axes."""
-LAYER_ROLES: tuple[Role, ...] = (*ROLES, "affinities")
-"""The same, and what has four."""
 EDITS = ("paint", "data", "scale", "translate")
 """Events of a layer after which it is not what was read."""
-HINTS: dict[VolumeRole, tuple[str, ...]] = {
-    "supervoxels": ("supervoxel", "fragment", "watershed"),
-    "truth": ("truth", "neuron", "gt"),
-}
-"""Words in the name of a labels layer that tell its role."""
-AFFINITIES_HINT = "aff"
-"""The same for an image layer with four axes."""
-
-
-def may_be_volume(layer: Layer) -> bool:
-    """Tell whether a layer can be chosen: those that show a run cannot."""
-    return isinstance(layer, Image | Labels) and not is_live(layer)
-
-
-def may_be_affinities(layer: Layer) -> bool:
-    """Tell whether a layer has channels and three more axes."""
-    return isinstance(layer, Image) and layer.ndim == 4 and not layer.rgb
-
-
-@dataclass(frozen=True)
-class DataOrigin:
-    """All that a run depends on; another one means that the run is out of date."""
-
-    image: Layer | None
-    supervoxels: Layer | None
-    truth: Layer | None
-    affinities: Layer | None
-    affinities_file: AffinityVolume | None
-    model: CelisModel | None
-    policy: PolicyName
-    n_edits: int
-    """How often a chosen layer was edited."""
 
 
 class DataSelection(QObject):
@@ -110,7 +67,7 @@ class DataSelection(QObject):
         """Affinities of another network that lie in a file; instead of a layer."""
         self.n_edits = 0
         """How often a chosen layer was edited; another number means that what was read is out of date."""
-        self._layers: dict[Role, Layer | None] = dict.fromkeys(LAYER_ROLES)
+        self._layers = ChosenLayers()
         self._computed = ComputedData()
         self._start = RunStart()
         viewer.layers.events.inserted.connect(self._on_inserted)
@@ -120,27 +77,27 @@ class DataSelection(QObject):
 
     def layer(self, role: Role) -> Layer | None:
         """Return the layer that is chosen for a role."""
-        return self._layers[role]
+        return self._layers.get(role)
 
     @property
     def image_layer(self) -> Layer | None:
         """The grey values."""
-        return self._layers["image"]
+        return self._layers.get("image")
 
     @property
     def supervoxels_layer(self) -> Layer | None:
         """The oversegmentation."""
-        return self._layers["supervoxels"]
+        return self._layers.get("supervoxels")
 
     @property
     def truth_layer(self) -> Layer | None:
         """The true segmentation."""
-        return self._layers["truth"]
+        return self._layers.get("truth")
 
     @property
     def affinities_layer(self) -> Layer | None:
         """Affinities of another network."""
-        return self._layers["affinities"]
+        return self._layers.get("affinities")
 
     @property
     def has_affinities(self) -> bool:
@@ -162,9 +119,9 @@ class DataSelection(QObject):
         layer : Layer, optional
             None uses none.
         """
-        if self._layers[role] is layer:
+        if self._layers.get(role) is layer:
             return
-        self._layers[role] = layer
+        self._layers.put(role, layer)
         if role == "affinities":
             self.affinities_file = None
         self.changed.emit()
@@ -200,7 +157,8 @@ class DataSelection(QObject):
 
     def use_affinities_file(self, affinities: AffinityVolume | None) -> None:
         """Use affinities of another network from a file; None computes them from the image again."""
-        self.affinities_file, self._layers["affinities"] = affinities, None
+        self.affinities_file = affinities
+        self._layers.put("affinities", None)
         self.changed.emit()
         self.check()
 
@@ -224,9 +182,7 @@ class DataSelection(QObject):
         model_path : Path, optional
             The file of the model.
         """
-        self._layers = dict.fromkeys(LAYER_ROLES)
-        for role, layer in layers.items():
-            self._layers[role] = layer
+        self._layers.put_only(layers)
         self.affinities_file = choice.affinities
         self.model, self.model_path, self.loading_path = choice.model, model_path, None
         self.policy, self.any_voxel_size = choice.known_policy, choice.any_voxel_size
@@ -263,11 +219,11 @@ class DataSelection(QObject):
 
     def choice(self) -> Choice:
         """Collect what is chosen as volumes; raises a CelisError that says what is wrong with a layer."""
-        supervoxels = self._volume("supervoxels")
+        supervoxels = self._layers.volume("supervoxels")
         choice = Choice(
-            image=self._volume("image"),
+            image=self._layers.volume("image"),
             supervoxels=supervoxels,
-            truth=self._volume("truth"),
+            truth=self._layers.volume("truth"),
             affinities=self._affinities(),
             model=self.model,
             policy=self.policy,
@@ -279,9 +235,7 @@ class DataSelection(QObject):
 
     def sources(self) -> Sources:
         """Tell where everything lies that is chosen; nothing for what lies in no file."""
-        places: dict[Role, str] = {
-            role: source_of(layer, "") for role, layer in self._layers.items() if layer is not None
-        }
+        places = self._layers.places()
         if self.affinities_file is not None:
             places["affinities"] = self.affinities_file.name
         return Sources(places, "" if self.model_path is None else str(self.model_path))
@@ -289,7 +243,7 @@ class DataSelection(QObject):
     def counted(self, volume: Volume | None = None) -> Atoms | None:
         """Return the supervoxels of the chosen layer if they were counted already."""
         if volume is None and self.supervoxels_layer is not None:
-            volume = self._volume("supervoxels")
+            volume = self._layers.volume("supervoxels")
         return None if volume is None else self._computed.atoms_of(volume)
 
     def check(self) -> bool:
@@ -339,7 +293,7 @@ class DataSelection(QObject):
         if inputs.made_labels is not None:
             layer = self._made_layer(choice, inputs.made_labels)
             self._computed.keep_atoms(layer.data, inputs.atoms)
-            self._layers["supervoxels"] = None
+            self._layers.put("supervoxels", None)
             self._viewer.add_layer(layer)
             self.choose("supervoxels", layer)
         elif choice.supervoxels is not None:
@@ -352,27 +306,7 @@ class DataSelection(QObject):
 
     def _affinities(self) -> AffinityVolume | None:
         """Describe the chosen affinities; no voxel is read."""
-        if self.affinities_layer is None:
-            return self.affinities_file
-        data, settings, _ = self.affinities_layer.as_layer_data_tuple()
-        return layer_to_affinities(data, settings)
-
-    def _volume(self, role: VolumeRole) -> Volume | None:
-        """Read one chosen layer as a volume; only its description, no voxels."""
-        layer = self._layers[role]
-        return None if layer is None else self._as_volume(layer, role)
-
-    def _as_volume(self, layer: Layer, role: VolumeRole) -> Volume:
-        """Read a layer as the volume of a role."""
-        data, settings, kind = layer.as_layer_data_tuple()
-        volume = layer_to_volume(data, settings, role)
-        wanted = "image" if role == "image" else "labels"
-        if kind != wanted and volume.dtype.kind != "f":
-            raise VolumeError(
-                f"The {called(role, layer.name)} is of type {kind}, but must be of type {wanted}. "
-                "Choose another layer, or convert this one with a right click on its name."
-            )
-        return volume
+        return self.affinities_file if self.affinities_layer is None else self._layers.affinities()
 
     def _made_layer(self, choice: Choice, labels: np.ndarray) -> Layer:
         """Make a layer that lies over the image, or where the affinities say."""
@@ -387,22 +321,18 @@ class DataSelection(QObject):
         if not may_be_volume(layer):
             return
         layer.events.name.connect(lambda event: self.changed.emit())
-        if may_be_affinities(layer) and AFFINITIES_HINT in layer.name.lower():
+        role = suggested_role(layer)
+        if role == "affinities":
             if not self.has_affinities:
-                self.choose("affinities", layer)
-        elif isinstance(layer, Image) and self.image_layer is None:
-            self.choose("image", layer)
-        elif isinstance(layer, Labels):
-            name = layer.name.lower()
-            role = next((r for r, words in HINTS.items() if any(word in name for word in words)), None)
-            if role is not None and self._layers[role] is None and self._fits(role, layer):
                 self.choose(role, layer)
+        elif role is not None and self.layer(role) is None and (role == "image" or self._fits(role, layer)):
+            self.choose(role, layer)
         self.changed.emit()
 
     def _fits(self, role: VolumeRole, layer: Layer) -> bool:
         """Tell whether a new layer lies over what is chosen; say why where it does not."""
         try:
-            problem = misfit(self.choice(), role, self._as_volume(layer, role))
+            problem = misfit(self.choice(), role, volume_of(layer, role))
         except CelisError:
             return True
         if problem:
@@ -419,8 +349,8 @@ class DataSelection(QObject):
 
     def _on_removed(self, event: Any) -> None:
         layer = event.value
-        for role in self._roles_of(layer):
-            self._layers[role] = None
+        for role in self._layers.roles_of(layer):
+            self._layers.put(role, None)
             self.lost.emit(f"The {called(role, layer.name)} was removed.")
         if may_be_volume(layer):
             self.changed.emit()
@@ -432,7 +362,7 @@ class DataSelection(QObject):
                 getattr(layer.events, name).connect(self._on_edited)
 
     def _on_edited(self, event: Any) -> None:
-        roles = self._roles_of(event.source)
+        roles = self._layers.roles_of(event.source)
         if not roles:
             return
         if "supervoxels" in roles:
@@ -442,6 +372,3 @@ class DataSelection(QObject):
         self.lost.emit(f"The {called(roles[0], event.source.name)} was edited.")
         self.changed.emit()
         self.edited.emit()
-
-    def _roles_of(self, layer: Layer) -> list[Role]:
-        return [role for role, chosen in self._layers.items() if chosen is layer]

@@ -6,29 +6,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-from qtpy.QtCore import QObject, QTimer, Signal
+from qtpy.QtCore import QObject, Signal
 
-from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.cuts import (
-    CutPlan,
-    keeping_apart,
-    plan_cut_between,
-    plan_cut_of_merge,
-    plan_taking_out,
-)
-from napari_celis.core.decisions import Candidates
 from napari_celis.core.journal import MARK_KINDS, Step, StepKind
-from napari_celis.core.protection import require_not_done
-from napari_celis.gui.session.decision_queue import DecisionQueue
 from napari_celis.gui.session.engine.commands import Command
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.events import CommandFailed
 from napari_celis.gui.session.engine.snapshot import Snapshot
-from napari_celis.gui.session.inspected_pair import REFRESH_MS, InspectedPair
+from napari_celis.gui.session.inspected_pair import InspectedPair
 from napari_celis.gui.session.messages import MessageLine, Severity
+from napari_celis.gui.session.planned_cut import PlannedCut
 from napari_celis.gui.session.preview import Preview
-from napari_celis.gui.session.question_walk import KnownOrder, QuestionWalk, Reply, SentAnswer
+from napari_celis.gui.session.question_order import QuestionOrder
+from napari_celis.gui.session.question_walk import Reply, SentAnswer
 from napari_celis.gui.session.run import Run
 from napari_celis.gui.session.selection import Selection
 
@@ -78,8 +68,6 @@ class DecisionController(QObject):
 
     changed = Signal()
     """The inspected pair, what is known about it, or the planned cut is another one."""
-    ordered = Signal()
-    """The queue as of the newest snapshot is known."""
     asked = Signal(int)
     """The action that is about to be inspected; comes before anything else."""
     visited = Signal(object)
@@ -95,22 +83,15 @@ class DecisionController(QObject):
     ) -> None:
         super().__init__(parent)
         self._run, self._selection, self._preview, self._messages = run, selection, preview, messages
-        self.plan: CutPlan | None = None
+        self.cut = PlannedCut(run, self)
         """A cut that waits for confirmation."""
-        self.queue: DecisionQueue | None = None
-        """The order of the open decisions; None without an engine."""
-        self.walk: QuestionWalk | None = None
-        """The way through it."""
+        self.order = QuestionOrder(run, self)
+        """What is asked next."""
         self.note = ""
         """What the user says about the question that is shown; kept with the next answer."""
         self._unsure = -1
         self._is_asking = False
         self._held_until = 0.0
-        self._ordered: KnownOrder | None = None
-        self._order_timer = QTimer(self)
-        self._order_timer.setSingleShot(True)
-        self._order_timer.setInterval(REFRESH_MS)
-        self._order_timer.timeout.connect(self.order_soon)
         self._hint_text = ""
         self._follow_up: FollowUp | None = None
         # Before the pair is made: what is out of date goes before the pair says that it has changed.
@@ -121,63 +102,40 @@ class DecisionController(QObject):
         self.pair = InspectedPair(run, selection, self)
         """What is decided about."""
         self.pair.changed.connect(self.changed)
+        self.cut.changed.connect(self.changed)
 
     # Inspect.
 
-    def candidates(self) -> Candidates | None:
-        """Describe all actions as of the newest snapshot."""
-        return None if self.queue is None else self.queue.candidates()
-
-    def open_actions(self) -> np.ndarray:
-        """List the open actions, in the order of the queue."""
-        return np.empty(0, dtype=np.int64) if self.queue is None else self.queue.order()
-
     def inspect(self, action: int) -> None:
         """Look at one action that the user chose; the queue goes on from there."""
-        if self.walk is not None:
-            self.walk.start_at(action, self.open_actions())
+        self.order.start_at(action)
         self._is_asking = True
         self._show(action)
 
     def upcoming(self, n: int) -> list[int]:
         """List the questions that come after the one that is shown."""
-        snapshot, shown = self._run.snapshot, self.pair.action
-        if self.walk is None or self.queue is None or snapshot is None:
-            return []
-        order = self._ordered.of(snapshot) if self._ordered is not None else self.queue.order()
-        return [one for one in self.walk.upcoming(order, snapshot, n + 1) if one != shown][:n]
-
-    def order_soon(self) -> None:
-        """Let the engine's thread put the questions in order; `ordered` tells when it has."""
-        if self.queue is not None:
-            self.queue.compute_ahead(self._on_ordered)
-
-    def _on_ordered(self) -> None:
-        snapshot = self._run.snapshot
-        if self.queue is not None and self._run.engine is not None and snapshot is not None:
-            self._ordered = KnownOrder.at(self.queue.order(), self._run.engine.tables.actions, snapshot)
-            self.ordered.emit()
+        return self.order.upcoming(n, self.pair.action)
 
     def next_uncertain(self) -> None:
         """Pass the question over that is shown, and look at the next; after the last, at the first again."""
-        if self.walk is None:
+        walk = self.order.walk
+        if walk is None:
             self._hint("There is nothing to decide yet. Prepare the data first.")
             return
-        self.walk.pass_over(self.pair.action)
+        walk.pass_over(self.pair.action)
         self._go_on()
 
     def clear(self) -> None:
         """Drop the planned cut; without one, drop the selection. The message goes too."""
         self._messages.clear()
-        if self.plan is not None:
-            self.plan = None
-            self.changed.emit()
+        if self.cut.plan is not None:
+            self.cut.cancel()
         else:
             self._selection.clear()
 
     def clear_all(self) -> None:
         """Drop the planned cut, the selection and the message."""
-        self.plan = None
+        self.cut.forget()
         self.clear()
 
     def _show(self, action: int) -> None:
@@ -194,15 +152,15 @@ class DecisionController(QObject):
     def _go_on(self) -> None:
         """Look at the next question, without waiting for what the last answer does."""
         self._preview.leave()
-        shown, found = self.pair.action, self.upcoming(1)
-        if not found and self.walk is not None and self.walk.begin_again():
-            found = self.upcoming(1) or [one for one in self.open_actions().tolist() if one == shown]
+        walk, shown, found = self.order.walk, self.pair.action, self.upcoming(1)
+        if not found and walk is not None and walk.begin_again():
+            found = self.upcoming(1) or [one for one in self.order.open_actions().tolist() if one == shown]
         if found:
             self._is_asking = True
             self._show(found[0])
         else:
-            is_filtered = self.walk is not None and self.walk.is_wanted is not None
-            self._hint(NOTHING_LISTED if is_filtered and len(self.open_actions()) else NOTHING_OPEN)
+            is_filtered = walk is not None and walk.is_wanted is not None
+            self._hint(NOTHING_LISTED if is_filtered and len(self.order.open_actions()) else NOTHING_OPEN)
 
     # Merge, keep apart.
 
@@ -249,9 +207,10 @@ class DecisionController(QObject):
 
     def unsure(self) -> None:
         """Keep that the user cannot tell; the question comes last from now on."""
-        if self._ids("put aside") is None or self.queue is None or self.pair.action < 0:
+        queue = self.order.queue
+        if self._ids("put aside") is None or queue is None or self.pair.action < 0:
             return
-        self.queue.skip(self.pair.action)
+        queue.skip(self.pair.action)
         self._run.put_aside(self.pair.action, self._take_note())
         self._unsure = self.pair.action
         self.next_uncertain()
@@ -266,10 +225,10 @@ class DecisionController(QObject):
             return
         command = send(engine, *ids, self._take_note())
         self._unsure = -1
-        if action < 0 or self.walk is None:
+        if action < 0 or self.order.walk is None:
             self._follow_up = FollowUp(command, self.next_uncertain)
             return
-        self.walk.send(SentAnswer(command, reply, action))
+        self.order.walk.send(SentAnswer(command, reply, action))
         self._go_on()
 
     def _take_note(self) -> str:
@@ -308,8 +267,9 @@ class DecisionController(QObject):
     def _take_up(self, action: int) -> None:
         """Take back that the user was unsure."""
         self._unsure = -1
-        if self.queue is not None:
-            self.queue.skipped = [other for other in self.queue.skipped if other != action]
+        queue = self.order.queue
+        if queue is not None:
+            queue.skipped = [other for other in queue.skipped if other != action]
         self._run.take_up(action)
         self._return_to(action, "Taken back: you are not unsure any more. This is the question again.")
 
@@ -329,8 +289,8 @@ class DecisionController(QObject):
 
     def _return_to(self, action: int, sentence: str) -> None:
         """Show a question again that the user did not choose just now."""
-        if self.walk is not None:
-            self.walk.return_to(action)
+        if self.order.walk is not None:
+            self.order.walk.return_to(action)
         self._show(action)
         self._say(sentence)
 
@@ -342,32 +302,11 @@ class DecisionController(QObject):
         if self._run.engine is None or not selected:
             self._hint("Select a supervoxel to take out, or two of one segment to cut between them.")
         elif len(selected) == 1:
-            self._plan(lambda a: plan_taking_out(a, selected[0]))
+            self.cut.taking_out(selected[0])
         elif self.pair.is_merged_directly:
-            self.plan_cut_of(self.pair.action)
+            self.cut.of_merge(self.pair.action)
         else:
-            self._plan(lambda a: plan_cut_between(a, *selected))
-
-    def plan_cut_of(self, action: int) -> None:
-        """Show what it would do to cut one past merge."""
-        self._plan(lambda a: plan_cut_of_merge(a, action))
-
-    def confirm(self) -> None:
-        """Carry out the cut that is shown."""
-        plan, self.plan = self.plan, None
-        engine = self._run.engine
-        if plan is None or engine is None:
-            return
-        engine.carry_out(plan)
-        self.changed.emit()
-
-    def _plan(self, question: Callable[[Agglomerator], CutPlan]) -> None:
-        if self._run.engine is not None:
-            self._run.engine.ask(lambda a: _possible_cut(a, question), self._on_plan, key="cut")
-
-    def _on_plan(self, plan: CutPlan) -> None:
-        self.plan = plan
-        self.changed.emit()
+            self.cut.between(*selected)
 
     # What follows.
 
@@ -381,30 +320,24 @@ class DecisionController(QObject):
 
     def _on_selection(self) -> None:
         """Drop the planned cut, and what was said about the pair before."""
-        self.plan = None
+        self.cut.forget()
         if self._hint_text and self._messages.current.text == self._hint_text:
             self._messages.clear()
         self._hint_text = ""
 
     def _on_run(self) -> None:
-        """Follow another engine, or none."""
-        self.plan, self._follow_up = None, None
-        self.note, self._unsure, self._ordered = "", -1, None
-        is_wanted = None if self.walk is None else self.walk.is_wanted
-        engine = self._run.engine
-        self.walk = None if engine is None else QuestionWalk(engine.tables.actions)
-        if self.walk is not None:
-            self.walk.is_wanted = is_wanted
-        self.queue = None if self._run.engine is None else DecisionQueue(self._run.engine)
-        if self.queue is not None:
-            self.queue.skipped = self._run.skipped_actions()
+        """Nothing that was begun goes on with another engine."""
+        self.cut.forget()
+        self._follow_up = None
+        self.note, self._unsure = "", -1
 
     def _on_failed(self, failure: CommandFailed) -> None:
         """Nothing follows from a decision that failed; go back to its question."""
         if failure.command is not None:
             # The sentence is shown by others; it goes with the next question.
             self._hint_text = failure.sentence
-        action = -1 if self.walk is None else self.walk.fail(failure.command)
+        walk = self.order.walk
+        action = -1 if walk is None else walk.fail(failure.command)
         if action >= 0 and action != self.pair.action:
             self._return_to(action, failure.sentence)
             self._held_until = time.monotonic() + HOLD_SECONDS
@@ -413,11 +346,7 @@ class DecisionController(QObject):
 
     def _on_advanced(self, snapshot: Snapshot) -> None:
         """Go on after a decision, as soon as the window knows its effect."""
-        if self.walk is not None:
-            self.walk.settle(snapshot)
-        if not snapshot.is_running and not self._order_timer.isActive():
-            self._order_timer.start()
-        if self.plan is not None:
+        if self.cut.plan is not None:
             self.pair.refresh_soon()
         follow_up = self._follow_up
         if follow_up is not None and snapshot.is_after(follow_up.command):
@@ -428,12 +357,3 @@ class DecisionController(QObject):
         """Keep what was merged selected as one segment: the next click adds to it."""
         if self.pair.is_one_segment:
             self._selection.keep_first()
-
-
-def _possible_cut(agglomerator: Agglomerator, question: Callable[[Agglomerator], CutPlan]) -> CutPlan:
-    """Plan a cut that would be carried out; a segment that is done refuses it before it is shown."""
-    plan, supervoxels = keeping_apart(question(agglomerator)), agglomerator.supervoxels
-    if len(plan.first_side):
-        segment = int(agglomerator.segment_ids()[plan.first_side[0]])
-        require_not_done(agglomerator.is_done(), supervoxels.ids, supervoxels.index_of(segment))
-    return plan

@@ -11,7 +11,8 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_celis.core.errors import CelisError
 from napari_celis.gui.session.background.job_queue import JobQueue
-from napari_celis.gui.session.data_selection import DataOrigin, DataSelection
+from napari_celis.gui.session.data_origin import DataOrigin
+from napari_celis.gui.session.data_selection import DataSelection
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.messages import MessageLine, Severity
 from napari_celis.gui.session.session_recorder import SessionRecorder

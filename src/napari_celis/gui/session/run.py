@@ -10,7 +10,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_celis.core.errors import ActionError, CelisError
 from napari_celis.core.supervoxels import Supervoxels
-from napari_celis.gui.session.data_selection import DataOrigin
+from napari_celis.gui.session.data_origin import DataOrigin
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.events import NotSaved
 from napari_celis.gui.session.engine.snapshot import Snapshot

@@ -11,7 +11,7 @@ from napari_celis.gui.session.background.job import Job
 from napari_celis.gui.session.session_run import SessionWish
 from napari_celis.gui.session.session_store import SavedSession, run_key, saved_sessions
 from napari_celis.gui.session.workspace import Workspace
-from napari_celis.pipeline.session_data import model_checksum, supervoxels_checksum
+from napari_celis.pipeline.session_identity import model_checksum, supervoxels_checksum
 from napari_celis.pipeline.stages import Report
 
 

@@ -20,12 +20,13 @@ from napari_celis.core.errors import CelisError
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.gui.session.preferences import preferences
 from napari_celis.io.atomic import atomic_file
+from napari_celis.io.session.connection import hold
 from napari_celis.io.session.database import remove_side_files
-from napari_celis.io.session.file import SUFFIX, Session, hold
+from napari_celis.io.session.file import SUFFIX, Session
 from napari_celis.io.session.json_lines import read_json_lines
 from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.targets import split_target
-from napari_celis.pipeline.session_data import BEGINS_WITH
+from napari_celis.pipeline.session_identity import BEGINS_WITH
 from napari_celis.pipeline.session_merge import standing
 
 if TYPE_CHECKING:

@@ -1,21 +1,18 @@
-"""The session file: made, opened, written to, copied; one writer at a time."""
+"""The session file: made, opened, read, written to, copied."""
 
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from napari_celis.core.errors import VolumeError
 from napari_celis.io.atomic import clear_leftovers, sibling
 from napari_celis.io.durable import sync_file, sync_folder
-from napari_celis.io.locks import locked
-from napari_celis.io.session.database import bounded, connect, remove_side_files, require_database, translated
+from napari_celis.io.session.connection import SessionConnection, hold
+from napari_celis.io.session.database import connect, remove_side_files, require_database, translated
 from napari_celis.io.session.lesson_rows import (
     LESSONS,
     SWITCHES,
@@ -33,7 +30,6 @@ from napari_celis.io.session.records import (
     SessionError,
     SessionEvent,
     SessionHead,
-    SessionInUseError,
     SessionSplit,
     require_words,
 )
@@ -47,7 +43,7 @@ from napari_celis.io.session.rows import (
     segment_from_row,
     to_sql,
 )
-from napari_celis.io.session.schema import VERSION, migrate, version_of
+from napari_celis.io.session.schema import migrate
 from napari_celis.io.session.split_rows import split_from_rows, split_to_rows
 
 SUFFIX = ".celis"
@@ -67,27 +63,16 @@ class Session:
 
     Parameters
     ----------
-    path : Path
-        The file.
-    connection : sqlite3.Connection
-        Open on it, or on a copy of it in memory.
-    locks : ExitStack
-        What to let go at the end.
-    is_read_only : bool
-        Whether nothing may be written.
+    connection : SessionConnection
+        Open on the file; the session closes it.
     """
 
-    def __init__(
-        self, path: Path, connection: sqlite3.Connection, locks: ExitStack, *, is_read_only: bool
-    ) -> None:
-        self.path, self.is_read_only = path, is_read_only
-        self._connection, self._locks = connection, locks
-        self._mutex = threading.RLock()
-        self._check = Checker(str(path))
-        self._is_closed = False
-        with self._reading():
-            self.head = self._read_head()
-            self.n_events = self._count_events()
+    def __init__(self, connection: SessionConnection) -> None:
+        self.path, self._connection = connection.path, connection
+        self._check = Checker(str(self.path))
+        with connection.reading() as sql:
+            self.head = _read_head(sql, self.path)
+            self.n_events = _count_events(sql, self._check)
 
     @classmethod
     def create(cls, path: Path, head: SessionHead) -> Session:
@@ -116,7 +101,7 @@ class Session:
                 sync_folder(path.parent)
             finally:
                 temporary.unlink(missing_ok=True)
-            return cls._open_held(path, locks)
+            return cls._of(SessionConnection.to_write(path, locks))
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Session:
@@ -138,39 +123,17 @@ class Session:
         """
         require_database(path)
         if read_only:
-            return cls._open_to_read(path)
+            return cls._of(SessionConnection.to_read(path))
         with hold(path) as locks:
-            return cls._open_held(path, locks)
+            return cls._of(SessionConnection.to_write(path, locks))
 
     @classmethod
-    def _open_held(cls, path: Path, locks: ExitStack) -> Session:
-        connection = connect(path, read_only=False)
+    def _of(cls, connection: SessionConnection) -> Session:
+        """Read what the file begins with; a file where that fails is let go."""
         try:
-            with translated(path, "written"), bounded(connection, path):
-                migrate(connection, version_of(connection, str(path)))
-            return cls(path, connection, locks.pop_all(), is_read_only=False)
+            return cls(connection)
         except BaseException:
-            connection.close()
-            raise
-
-    @classmethod
-    def _open_to_read(cls, path: Path) -> Session:
-        connection = connect(path, read_only=True)
-        try:
-            with translated(path, "read"):
-                version = version_of(connection, str(path))
-                if version < VERSION:
-                    # What may not be written is brought to this version in memory.
-                    old, connection = (
-                        connection,
-                        sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False),
-                    )
-                    with closing(old), bounded(old, path):
-                        old.backup(connection)
-                    migrate(connection, version)
-            return cls(path, connection, ExitStack(), is_read_only=True)
-        except BaseException:
-            connection.close()
+            connection.abandon()
             raise
 
     def __enter__(self) -> Session:
@@ -181,18 +144,14 @@ class Session:
     ) -> None:
         self.close()
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing may be written."""
+        return self._connection.is_read_only
+
     def close(self) -> None:
         """Close the file, and let others write to it."""
-        with self._mutex:
-            if not self._is_closed:
-                self._is_closed = True
-                if not self.is_read_only:
-                    # At rest a session is one file, which can be read without making others beside it.
-                    with suppress(sqlite3.Error):
-                        self._connection.execute("PRAGMA busy_timeout = 0")
-                        self._connection.execute("PRAGMA journal_mode = DELETE")
-                self._connection.close()
-                self._locks.close()
+        self._connection.close()
 
     # What can be read.
 
@@ -200,9 +159,9 @@ class Session:
         """Read everything that happened after the first `after` events, in order."""
         rows: list[tuple[Any, ...]] = [()]
         while rows:
-            with self._reading():
-                rows = self._connection.execute(_SOME_EVENTS, (after, AT_ONCE)).fetchall()
-                taught = read_lessons(self._connection, self._check, after, AT_ONCE)
+            with self._connection.reading() as sql:
+                rows = sql.execute(_SOME_EVENTS, (after, AT_ONCE)).fetchall()
+                taught = read_lessons(sql, self._check, after, AT_ONCE)
             for number, row in enumerate(rows, start=after + 1):
                 record = event_from_row(self._check, number, row)
                 if number in taught:
@@ -212,33 +171,30 @@ class Session:
 
     def segments(self) -> list[SegmentNote]:
         """Read what was said about segments."""
-        with self._reading():
-            rows = self._connection.execute("SELECT * FROM segments ORDER BY supervoxel_id").fetchall()
+        with self._connection.reading() as sql:
+            rows = sql.execute("SELECT * FROM segments ORDER BY supervoxel_id").fetchall()
             return [segment_from_row(self._check, row) for row in rows]
 
     def questions(self) -> list[Question]:
         """Read which decisions were skipped, and of which somebody was unsure."""
-        with self._reading():
-            rows = self._connection.execute("SELECT * FROM questions ORDER BY u_id, v_id").fetchall()
+        with self._connection.reading() as sql:
+            rows = sql.execute("SELECT * FROM questions ORDER BY u_id, v_id").fetchall()
             return [question_from_row(self._check, row) for row in rows]
 
     def splits(self) -> list[SessionSplit]:
         """Read which supervoxels became two, in the order in which they did."""
-        with self._reading():
-            (n_splits,) = self._connection.execute("SELECT count(*) FROM splits").fetchone()
+        with self._connection.reading() as sql:
+            (n_splits,) = sql.execute("SELECT count(*) FROM splits").fetchone()
             if n_splits > MAX_SPLITS:
                 raise self._check.fail("it has more splits than there can be")
-            rows = self._connection.execute("SELECT * FROM splits").fetchall()
-            found = [split_from_rows(self._check, row, self._voxels_of(row[0])) for row in rows]
+            rows = sql.execute("SELECT * FROM splits").fetchall()
+            found = [split_from_rows(self._check, row, _voxels_of(sql, row[0])) for row in rows]
             return sorted(found, key=lambda one: one.split.new_id)
-
-    def _voxels_of(self, new_id: int) -> list[Any]:
-        return [runs for (runs,) in self._connection.execute(_SOME_VOXELS, (new_id,)).fetchall()]
 
     def switches(self) -> list[Switch]:
         """Read when learning from answers was switched on and off."""
-        with self._reading():
-            return read_switches(self._connection, self._check)
+        with self._connection.reading() as sql:
+            return read_switches(sql, self._check)
 
     @property
     def is_learning(self) -> bool:
@@ -248,8 +204,8 @@ class Session:
 
     def problems(self) -> list[str]:
         """Let SQLite look through the whole file, and read every record; one sentence for each problem."""
-        with self._reading():
-            rows = self._connection.execute("PRAGMA integrity_check(20)").fetchall()
+        with self._connection.reading() as sql:
+            rows = sql.execute("PRAGMA integrity_check(20)").fetchall()
         found = [str(text) for (text,) in rows if text != "ok"]
         for read in (lambda: list(self.events()), self.segments, self.questions, self.switches, self.splits):
             try:
@@ -284,17 +240,17 @@ class Session:
         """
         if not records and not switches:
             return
-        with self._mutex:
+        with self._connection.mutex:
             rows = [event_to_row(number, record) for number, record in enumerate(records, self.n_events + 1)]
             divided = [split_to_rows(split) for split in splits]
             lessons, turned = lesson_rows(self.n_events + 1, records), switch_rows(self.n_events, switches)
-            with self._writing():
+            with self._connection.writing() as sql:
                 for split, voxels in divided:
-                    self._connection.execute(_SPLITS, split)
-                    self._connection.executemany(_VOXELS, voxels)
-                self._connection.executemany(_EVENTS, rows)
-                self._connection.executemany(LESSONS, lessons)
-                self._connection.executemany(SWITCHES, turned)
+                    sql.execute(_SPLITS, split)
+                    sql.executemany(_VOXELS, voxels)
+                sql.executemany(_EVENTS, rows)
+                sql.executemany(LESSONS, lessons)
+                sql.executemany(SWITCHES, turned)
             self.n_events += len(records)
 
     def note_segments(self, notes: Sequence[SegmentNote]) -> None:
@@ -302,12 +258,12 @@ class Session:
         for note in notes:
             require_words("The name of a segment", note.name, MAX_NAME)
             require_words("The note of a segment", note.note, MAX_TEXT)
-        with self._writing():
+        with self._connection.writing() as sql:
             for note in notes:
                 row = (to_sql(note.supervoxel_id), note.name, note.note, note.time, note.who[:MAX_NAME])
-                self._connection.execute("DELETE FROM segments WHERE supervoxel_id = ?", row[:1])
+                sql.execute("DELETE FROM segments WHERE supervoxel_id = ?", row[:1])
                 if note.name or note.note:
-                    self._connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", row)
+                    sql.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", row)
 
     def answer(self, question: Question) -> None:
         """Write that a decision was skipped, or that somebody is unsure of it."""
@@ -315,21 +271,19 @@ class Session:
             to_sql(question.u_id), to_sql(question.v_id), question.answer, question.note, question.time,
             question.who,
         )  # fmt: skip
-        with self._writing():
-            self._connection.execute("INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)", row)
+        with self._connection.writing() as sql:
+            sql.execute("INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def forget_answer(self, u_id: int, v_id: int) -> None:
         """Take back what was said about a decision."""
-        with self._writing():
-            self._connection.execute(
-                "DELETE FROM questions WHERE u_id = ? AND v_id = ?", (to_sql(u_id), to_sql(v_id))
-            )
+        with self._connection.writing() as sql:
+            sql.execute("DELETE FROM questions WHERE u_id = ? AND v_id = ?", (to_sql(u_id), to_sql(v_id)))
 
     def change_head(self, **changes: Any) -> None:
         """Replace fields of the head, such as the volumes after they moved."""
         head = replace(self.head, **changes)
-        with self._writing():
-            _write_head(self._connection, head)
+        with self._connection.writing() as sql:
+            _write_head(sql, head)
         self.head = head
 
     def save_as(self, path: Path, *, replace_old: bool = False) -> None:
@@ -350,7 +304,7 @@ class Session:
             temporary = sibling(path)
             clear_leftovers(path)
             try:
-                self._copy_to(temporary)
+                self._connection.copy_to(temporary)
                 if path.exists():
                     # What its writer left unfinished goes into the old file, not beside the new one.
                     connect(path, read_only=False).close()
@@ -360,93 +314,44 @@ class Session:
             finally:
                 temporary.unlink(missing_ok=True)
 
-    def _copy_to(self, path: Path) -> None:
-        with self._mutex:
-            copy = sqlite3.connect(path, isolation_level=None)
-            try:
-                self._connection.backup(copy)
-                copy.execute("PRAGMA journal_mode = DELETE").fetchone()
-            finally:
-                copy.close()
-        sync_file(path)
 
-    def _read_head(self) -> SessionHead:
-        values, settings = (
-            dict(self._connection.execute(f"SELECT key, value FROM {table} LIMIT 2000").fetchall())
-            for table in ("head", "settings")
-        )
-        volumes = self._connection.execute("SELECT * FROM volumes ORDER BY role LIMIT 10").fetchall()
-        return head_from_rows(values, settings, volumes, str(self.path))
-
-    def _count_events(self) -> int:
-        n_events, last = self._connection.execute("SELECT count(*), max(number) FROM events").fetchone()
-        if n_events != (last or 0) or n_events > MAX_EVENTS:
-            raise self._check.fail("events are missing")
-        return int(n_events)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self._mutex, translated(self.path, "read"), bounded(self._connection, self.path):
-            yield
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Do everything inside in one transaction, or nothing of it."""
-        if self.is_read_only:
-            raise SessionError(f"{self.path} is open for reading only. Save it under another name to go on.")
-        with self._mutex, translated(self.path, "written"):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                # A full disk ends the transaction by itself.
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+def _read_head(sql: sqlite3.Connection, path: Path) -> SessionHead:
+    values, settings = (
+        dict(sql.execute(f"SELECT key, value FROM {table} LIMIT 2000").fetchall())
+        for table in ("head", "settings")
+    )
+    volumes = sql.execute("SELECT * FROM volumes ORDER BY role LIMIT 10").fetchall()
+    return head_from_rows(values, settings, volumes, str(path))
 
 
-@contextmanager
-def hold(path: Path) -> Iterator[ExitStack]:
-    """Keep all others from writing to a session, until the stack is closed.
+def _count_events(sql: sqlite3.Connection, check: Checker) -> int:
+    n_events, last = sql.execute("SELECT count(*), max(number) FROM events").fetchone()
+    if n_events != (last or 0) or n_events > MAX_EVENTS:
+        raise check.fail("events are missing")
+    return int(n_events)
 
-    Raises
-    ------
-    SessionInUseError
-    """
-    with ExitStack() as locks:
-        try:
-            locks.enter_context(locked(path, patience=0.0))
-        except VolumeError as error:
-            raise SessionInUseError(
-                f"{path} is open in another window or program. Close it there to go on here, or open it for "
-                "reading only."
-            ) from error
-        except OSError as error:
-            raise SessionError(
-                f"{path} cannot be written: {error.strerror}. Check the access rights of its folder, or open "
-                "it for reading only."
-            ) from error
-        yield locks
+
+def _voxels_of(sql: sqlite3.Connection, new_id: int) -> list[Any]:
+    return [runs for (runs,) in sql.execute(_SOME_VOXELS, (new_id,)).fetchall()]
 
 
 def _write_new(path: Path, head: SessionHead) -> None:
     """Write a complete session without events."""
-    connection = sqlite3.connect(path, isolation_level=None)
+    sql = sqlite3.connect(path, isolation_level=None)
     try:
-        migrate(connection, 0)
-        connection.execute("BEGIN")
-        _write_head(connection, head)
-        connection.execute("COMMIT")
+        migrate(sql, 0)
+        sql.execute("BEGIN")
+        _write_head(sql, head)
+        sql.execute("COMMIT")
     finally:
-        connection.close()
+        sql.close()
     sync_file(path)
 
 
-def _write_head(connection: sqlite3.Connection, head: SessionHead) -> None:
+def _write_head(sql: sqlite3.Connection, head: SessionHead) -> None:
     values, settings, volumes = head_to_rows(head)
     for table in ("head", "settings", "volumes"):
-        connection.execute(f"DELETE FROM {table}")
-    connection.executemany("INSERT INTO head VALUES (?, ?)", values.items())
-    connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
-    connection.executemany("INSERT INTO volumes VALUES (?, ?, ?, ?, ?)", volumes)
+        sql.execute(f"DELETE FROM {table}")
+    sql.executemany("INSERT INTO head VALUES (?, ?)", values.items())
+    sql.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
+    sql.executemany("INSERT INTO volumes VALUES (?, ?, ?, ?, ?)", volumes)

@@ -179,13 +179,13 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     workspace, decisions, engine = tab.workspace, tab.decisions, tab.workspace.run.engine
     actions, viewer = engine.tables.actions, tab.workspace.viewer
     assert tab.table.rowCount() == np.count_nonzero(engine.snapshot.available)
-    assert tab.table.action_at(0) == decisions.open_actions()[0]
+    assert tab.table.action_at(0) == decisions.order.open_actions()[0]
     assert not tab.empty.isVisible()
     assert f"of {len(actions)} contacts" in tab.count.text()
 
     # A row selects both segments, flies there and explains the score.
     choose(tab, 3)
-    action, first_of_queue = tab.table.action_at(3), decisions.open_actions()[0]
+    action, first_of_queue = tab.table.action_at(3), decisions.order.open_actions()[0]
     assert decisions.pair.action == action
     assert workspace.selection.supervoxels == (actions.u[action], actions.v[action])
     contact = decisions.pair.geometry.contact[action]
@@ -223,12 +223,12 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
     rejected = decisions.pair.action
     with qtbot.waitSignal(engine.advanced):
         QTest.keyClick(tab.view, Qt.Key.Key_R)
-    assert tab.decisions.candidates().state[rejected] == ActionState.REJECTED
+    assert tab.decisions.order.candidates().state[rejected] == ActionState.REJECTED
 
     # The buttons.
     skipped = decisions.pair.action
     tab.inspector.buttons["unsure"].click()
-    assert decisions.open_actions()[-1] == skipped
+    assert decisions.order.open_actions()[-1] == skipped
     for name, kind in (("yes", "manual"), ("no", "keep-apart"), ("merge", "manual")):
         with qtbot.waitSignal(engine.advanced):
             tab.inspector.buttons[name].click()
@@ -250,23 +250,23 @@ def test_rows_buttons_keys_and_filters(tab, qtbot):
         *(workspace.run.supervoxels.index_of(one) for one in (merged.u_id, merged.v_id))
     )
     tab.inspector.buttons["cut"].click()
-    qtbot.waitUntil(lambda: decisions.plan is not None)
+    qtbot.waitUntil(lambda: decisions.cut.plan is not None)
     assert "fall apart" in tab.inspector.segments.text()
     tab.inspector.buttons["cancel"].click()
-    assert decisions.plan is None
+    assert decisions.cut.plan is None
     tab.inspector.buttons["cut"].click()
-    qtbot.waitUntil(lambda: decisions.plan is not None)
+    qtbot.waitUntil(lambda: decisions.cut.plan is not None)
     with qtbot.waitSignal(engine.advanced):
         tab.inspector.buttons["confirm"].click()
     assert [step.kind for step in engine.snapshot.steps[-2:]] == ["cut", "keep-apart"]
 
     # Filters: first what is asked about, of both kinds.
     assert tab.state.currentText() == "Questions"
-    decisions.order_soon()
-    qtbot.waitUntil(lambda: tab.table.rowCount() == len(decisions.open_actions()))
-    kinds = set(decisions.queue.questions().kind.tolist())
+    decisions.order.renew()
+    qtbot.waitUntil(lambda: tab.table.rowCount() == len(decisions.order.open_actions()))
+    kinds = set(decisions.order.queue.questions().kind.tolist())
     assert kinds == {QuestionKind.MERGE, QuestionKind.MADE}
-    assert tab._passes(decisions.open_actions()).all()
+    assert tab._passes(decisions.order.open_actions()).all()
     tab.state.setCurrentIndex(tab.state.findText("All"))
     assert tab.table.rowCount() == len(actions)
     tab.id_filter.setText(str(workspace.run.supervoxels.ids[1]))
@@ -340,7 +340,7 @@ def test_the_next_question_is_one_that_the_table_shows(tab, qtbot):
 
 def test_the_queue_begins_again_after_its_end(tab, qtbot):
     decisions = tab.decisions
-    queue = decisions.open_actions()
+    queue = decisions.order.open_actions()
     decisions.inspect(int(queue[-1]))
     decisions.next_uncertain()
     assert decisions.pair.action == queue[0]
@@ -358,7 +358,7 @@ def test_the_table_keeps_up_with_a_run(tab, qtbot):
     action = tab.decisions.pair.action
     with qtbot.waitSignal(engine.advanced, check_params_cb=lambda snapshot: not snapshot.is_running):
         engine.step(5)
-    n_open = np.count_nonzero(tab.decisions.candidates().state == ActionState.OPEN)
+    n_open = np.count_nonzero(tab.decisions.order.candidates().state == ActionState.OPEN)
     qtbot.waitUntil(lambda: tab.table.rowCount() == n_open)
     assert tab.decisions.pair.action == action
     assert tab.table.action_at(tab.view.currentIndex().row()) == action or tab.table.row_of(action) < 0

@@ -98,9 +98,9 @@ def test_look_back_cut_and_go_back(history, qtbot, monkeypatch):
     history.view.selectRow(1)
     decisions = workspace.decisions
     history.cut.click()
-    qtbot.waitUntil(lambda: decisions.plan is not None)
-    assert decisions.plan.cuts == ((FIRST_ID + 44, FIRST_ID + 48),)
-    decisions.confirm()
+    qtbot.waitUntil(lambda: decisions.cut.plan is not None)
+    assert decisions.cut.plan.cuts == ((FIRST_ID + 44, FIRST_ID + 48),)
+    decisions.cut.confirm()
     # The sides of a cut stay apart, so that a run does not make the same merge again.
     qtbot.waitUntil(lambda: len(history.table.steps) == 8)
     assert [step.kind for step in engine.snapshot.steps[-2:]] == ["cut", "keep-apart"]

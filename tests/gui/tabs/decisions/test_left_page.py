@@ -35,7 +35,7 @@ def test_the_estimate_follows_answers_and_undo(qtbot, page):
     assert not page.target.isEnabled()
     workspace = page.workspace
     workspace.use_engine(Engine(small_agglomerator(), -0.5, parent=workspace))
-    workspace.decisions.order_soon()
+    workspace.decisions.order.renew()
     qtbot.waitUntil(lambda: 0 in page.past)
     expected = remaining_error(list_questions(small_agglomerator(), -0.5))
     qtbot.waitUntil(lambda: page.past[0] == pytest.approx(expected.bits))
@@ -47,7 +47,7 @@ def test_the_estimate_follows_answers_and_undo(qtbot, page):
 
     workspace.decisions.next_uncertain()
     workspace.decisions.accept()
-    workspace.decisions.order_soon()
+    workspace.decisions.order.renew()
     qtbot.waitUntil(lambda: 1 in page.past)
     twin = small_agglomerator()
     step = workspace.run.snapshot.steps[0]
@@ -55,5 +55,5 @@ def test_the_estimate_follows_answers_and_undo(qtbot, page):
     expected = remaining_error(list_questions(twin, -0.5))
     qtbot.waitUntil(lambda: page.past[1] == pytest.approx(expected.bits))
     workspace.decisions.undo()
-    workspace.decisions.order_soon()
+    workspace.decisions.order.renew()
     qtbot.waitUntil(lambda: list(page.past) == [0])

@@ -124,7 +124,7 @@ def test_a_done_segment_is_neither_split_nor_cut_until_it_is_in_work(canvas, qtb
         press(canvas, KEY.Key_C)
     assert failed.args[0].sentence == workspace.messages.current.text
     assert failed.args[0].sentence.startswith(f"Segment {name} is done")
-    assert workspace.decisions.plan is None
+    assert workspace.decisions.cut.plan is None
     press(canvas, KEY.Key_Escape)
     mark(qtbot, workspace, LEFT, is_done=False)
     split(qtbot, canvas)

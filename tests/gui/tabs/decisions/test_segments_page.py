@@ -280,8 +280,8 @@ def test_what_is_done_is_not_merged_by_anybody(tab, qtbot):
         tab.decisions.merge()
     assert "Set its state to “in work” first." in workspace.messages.current.text
     # Questions about it are not asked.
-    qtbot.waitUntil(lambda: tab.decisions.queue is not None)
-    asked_about = asked(qtbot, engine, lambda a: tab.decisions.queue.order())
+    qtbot.waitUntil(lambda: tab.decisions.order.queue is not None)
+    asked_about = asked(qtbot, engine, lambda a: tab.decisions.order.queue.order())
     assert not (done[actions.u[asked_about]] | done[actions.v[asked_about]]).any()
 
     # By greedy: step, run and going on after answers.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qtpy.QtWidgets import QComboBox, QFileDialog, QInputDialog, QSizePolicy, QWidget
 
 from napari_celis.core.errors import AmbiguousDatasetError, CelisError
-from napari_celis.gui.session.data_selection import may_be_affinities
+from napari_celis.gui.session.layer_roles import may_be_affinities
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.affinities import list_affinities, open_affinities
 from napari_celis.io.targets import split_target

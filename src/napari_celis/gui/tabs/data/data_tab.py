@@ -26,7 +26,7 @@ from napari_celis.gui.qt.numbers import signed
 from napari_celis.gui.qt.progress import Progress
 from napari_celis.gui.qt.widgets import CommandLine, Figures, button, heading, row, wrapped
 from napari_celis.gui.session.command_line import agglomerate_command
-from napari_celis.gui.session.data_selection import ROLES, VolumeRole, may_be_volume
+from napari_celis.gui.session.layer_roles import ROLES, VolumeRole, may_be_volume
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.data.affinities_choice import AffinitiesChoice
 from napari_celis.gui.tabs.data.resampling import can_resample, resample_to_model

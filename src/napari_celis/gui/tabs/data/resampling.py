@@ -9,7 +9,7 @@ from napari.layers import Layer
 from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Triple
 from napari_celis.gui.layers.volume_layers import KINDS, LOOKS, volume_to_layer
-from napari_celis.gui.session.data_selection import ROLES
+from napari_celis.gui.session.layer_roles import ROLES
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.io.resampled import resample
 from napari_celis.pipeline.choice import UNKNOWN_SIZE

@@ -84,7 +84,7 @@ class DecisionInspector(QWidget):
             "allow": button("Allow again", decisions.allow, ALLOW_TIP),
             "cut": button("Cut…", decisions.plan_cut, ""),
             "split": button("Split…", workspace.split_tool.start, ""),
-            "confirm": button("Cut", decisions.confirm, "Carry out the cut that is shown.", "Enter"),
+            "confirm": button("Cut", decisions.cut.confirm, "Carry out the cut that is shown.", "Enter"),
             "cancel": button("Cancel", decisions.clear, "Leave everything as it is.", "Esc"),
         }
         self._name_keys()
@@ -143,7 +143,7 @@ class DecisionInspector(QWidget):
             return
         decisions = self.decisions
         is_split = self.workspace.split_tool.is_on
-        is_cut = decisions.plan is not None and not is_split
+        is_cut = decisions.cut.plan is not None and not is_split
         self.segments.setText(self._segments_text())
         score = None if is_cut or is_split else decisions.pair.score
         self.score.setVisible(score is not None)
@@ -185,7 +185,11 @@ class DecisionInspector(QWidget):
 
     def _segments_text(self) -> str:
         """Name the selected segments, each with the colour it has in the canvas."""
-        run, selected, plan = self.workspace.run, self.workspace.selection.supervoxels, self.decisions.plan
+        run, selected, plan = (
+            self.workspace.run,
+            self.workspace.selection.supervoxels,
+            self.decisions.cut.plan,
+        )
         supervoxels = run.supervoxels
         if supervoxels is None:
             return "Nothing is prepared yet. Press Prepare or Run on the tab Agglomerate."
@@ -212,7 +216,7 @@ class DecisionInspector(QWidget):
     def _verdict_text(self) -> str:
         """Say what the score means, or why there is none."""
         engine, pair, selected = self.workspace.run.engine, self.decisions.pair, self.workspace.selection
-        if engine is None or self.decisions.plan is not None or len(selected.supervoxels) < 2:
+        if engine is None or self.decisions.cut.plan is not None or len(selected.supervoxels) < 2:
             return ""
         if pair.done_segments:
             return DONE.format(pair.done_segments[0])

@@ -177,7 +177,7 @@ class DecisionsTab(QWidget):
         self.decisions.changed.connect(self._follow)
         self.decisions.changed.connect(self._on_page)
         self.tabs.currentChanged.connect(self._on_page)
-        self.decisions.ordered.connect(self._on_ready)
+        self.decisions.order.changed.connect(self._on_ready)
         self.canvas.keys.choice.changed.connect(self._name_keys)
         workspace.run.changed.connect(self._on_run)
         workspace.run.advanced.connect(self._on_advanced)
@@ -191,13 +191,13 @@ class DecisionsTab(QWidget):
 
     def refresh(self) -> None:
         """Show the candidates of the latest snapshot, keeping the order and the selected row."""
-        engine, queue = self.workspace.run.engine, self.decisions.queue
+        engine, queue = self.workspace.run.engine, self.decisions.order.queue
         if engine is None or queue is None:
             self.table.show(None)
         elif self.isVisible():
             with_sum = self.workspace.run.policy == "learned"
             engine.ask(lambda a: parts_of_all(a, with_sum=with_sum), self._on_parts, key="parts of all")
-            self.decisions.order_soon()
+            self.decisions.order.renew()
         has_rows = engine is not None
         for widget in (self.next, self.undo, self.redo, self.state, self.id_filter, self.smallest):
             widget.setEnabled(has_rows)
@@ -207,11 +207,11 @@ class DecisionsTab(QWidget):
 
     def arrays(self) -> DecisionArrays | None:
         """Collect the numbers of all actions; None without an engine."""
-        engine, candidates = self.workspace.run.engine, self.decisions.candidates()
+        engine, candidates = self.workspace.run.engine, self.decisions.order.candidates()
         if engine is None or candidates is None:
             return None
         table, ids = engine.tables.actions, engine.tables.supervoxels.ids
-        queue = self.decisions.open_actions()
+        queue = self.decisions.order.open_actions()
         rank = np.full(len(table), NO_RANK, dtype=np.int64)
         rank[queue] = np.arange(1, len(queue) + 1)
         return DecisionArrays(
@@ -264,7 +264,7 @@ class DecisionsTab(QWidget):
     def _count_rows(self) -> None:
         n_rows = self.table.rowCount()
         n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
-        n_queue = len(self.decisions.open_actions())
+        n_queue = len(self.decisions.order.open_actions())
         self.count.setText(f"{n_rows:,} of {n_all:,} contacts · {n_queue:,} open questions")
 
     # What the user does, and what happens elsewhere.
@@ -279,8 +279,8 @@ class DecisionsTab(QWidget):
                 only_questions=self.state.currentText() == QUESTIONS,
             )
         )
-        if self.decisions.walk is not None:
-            self.decisions.walk.is_wanted = self._passes
+        if self.decisions.order.walk is not None:
+            self.decisions.order.walk.is_wanted = self._passes
         self._follow()
         self._count_rows()
 
@@ -324,7 +324,7 @@ class DecisionsTab(QWidget):
     def _on_page(self, _: int = 0) -> None:
         """Leave the room to the list of segments, unless two of them or a cut wait for a decision."""
         is_list = self.tabs.currentWidget() is self.segments
-        is_needed = self.decisions.plan is not None or len(self.workspace.selection.supervoxels) == 2
+        is_needed = self.decisions.cut.plan is not None or len(self.workspace.selection.supervoxels) == 2
         self.learning.setVisible(not is_list)
         self.inspector.setVisible(not is_list or is_needed)
 
@@ -339,8 +339,8 @@ class DecisionsTab(QWidget):
         self._parts = {}
         # Rows of other actions: nobody may choose or filter by them until those of now are there.
         self.table.show(None)
-        if self.decisions.walk is not None:
-            self.decisions.walk.is_wanted = self._passes
+        if self.decisions.order.walk is not None:
+            self.decisions.order.walk.is_wanted = self._passes
         self.refresh()
 
     def _on_advanced(self, _: Any) -> None:

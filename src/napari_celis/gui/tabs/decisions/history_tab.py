@@ -259,7 +259,7 @@ class HistoryTab(QWidget):
         step = self.selected_step()
         if step is not None:
             self._on_present()
-            self.decisions.plan_cut_of(step.action_index)
+            self.decisions.cut.of_merge(step.action_index)
 
     def _on_take_out(self) -> None:
         step, engine = self.selected_step(), self.workspace.run.engine

@@ -97,7 +97,7 @@ class LeftPage(QWidget):
         layout.addStretch()
         self.target.valueChanged.connect(self.refresh)
         workspace.run.changed.connect(self._on_run)
-        workspace.decisions.ordered.connect(self._on_ordered)
+        workspace.decisions.order.changed.connect(self._on_ordered)
         workspace.closing.connect(self.plot.close_plot)
         self.refresh()
 
@@ -119,7 +119,7 @@ class LeftPage(QWidget):
             self.plot.show_curves(self.past, left.left, self.target.value())
 
     def _left(self) -> RemainingError | None:
-        queue = self.workspace.decisions.queue
+        queue = self.workspace.decisions.order.queue
         return None if queue is None else queue.left
 
     def _on_run(self) -> None:
@@ -139,7 +139,7 @@ class LeftPage(QWidget):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         """Catch up with what happened while nobody looked."""
         super().showEvent(event)
-        self.workspace.decisions.order_soon()
+        self.workspace.decisions.order.renew()
         self.refresh()
 
 

@@ -20,7 +20,7 @@ from napari_celis.gui.qt.widgets import CommandLine, as_int, button, may_replace
 from napari_celis.gui.session.background.celis_process import CelisProcess, celis_command
 from napari_celis.gui.session.background.job import Job
 from napari_celis.gui.session.background.records import Record
-from napari_celis.gui.session.data_selection import VolumeRole
+from napari_celis.gui.session.layer_roles import VolumeRole
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export.compare_data import CompareOptions, half_files, read_results, whole_files
 from napari_celis.gui.tabs.export.compare_results import CompareResults
