@@ -188,7 +188,7 @@ def test_local_scores_add_up_over_the_regions(agglomerator):
     for scores in agglomerator.specs:
         tiling, total = scores.table.tiling, 0.0
         lattice = Lattice.of(SHAPE, tiling.spec)
-        for index in scores.regions_of(action):
+        for index in scores.table.regions_of(action):
             centre = tuple(int(c) for c in tiling.centres[tiling.centre_start[index]])
             active = view_centre(
                 current_region(agglomerator, tiling.spec.name, lattice.region_of(centre)), centre

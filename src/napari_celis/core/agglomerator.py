@@ -17,13 +17,14 @@ from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
 from napari_celis.core.errors import ActionError, SpecError
 from napari_celis.core.journal import Journal, Step, StepKind
+from napari_celis.core.kept_scores import EarlierScores, KeptScores
 from napari_celis.core.lessons import Learner, Learning
 from napari_celis.core.merges import Merges
 from napari_celis.core.parallel import Pool
 from napari_celis.core.policy import ENERGY_ALONE, PAPER, Policy
 from napari_celis.core.pruning import CentreRule, touchable_centres
 from napari_celis.core.recorded import RecordedHistory
-from napari_celis.core.scores import EarlierScores, KeptScores, SpecScores
+from napari_celis.core.scores import SpecScores
 from napari_celis.core.scoring import Scoring
 from napari_celis.core.state import AgglomerationState
 from napari_celis.core.supervoxels import Supervoxels
