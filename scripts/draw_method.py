@@ -294,9 +294,9 @@ def draw_contact(folder: Path) -> None:
         for _ in agglomerator.steps(prepared.threshold):
             pass
         action = telling(agglomerator)
-        spec = int(np.argmax([len(c.centres) for c in agglomerator.scores_by_centre(action)]))
+        spec = int(np.argmax([len(c.centres) for c in agglomerator.scoring.by_centre(action)]))
         alone = explain(agglomerator.specs[spec], [action])
-        whole = agglomerator.scores_by_centre(action)[spec]
+        whole = agglomerator.scoring.by_centre(action)[spec]
         segments = agglomerator.segment_ids()
         ends = [int(end[action]) for end in (agglomerator.actions.u, agglomerator.actions.v)]
         sides = [np.flatnonzero(segments == segments[end]) for end in ends]
@@ -306,7 +306,7 @@ def draw_contact(folder: Path) -> None:
 
 def telling(agglomerator: celis.Agglomerator) -> int:
     """Find an action that looks good by itself, and whose whole contact speaks against it most."""
-    alone, whole = agglomerator.energy_changes(), agglomerator.scores()
+    alone, whole = agglomerator.scoring.energy_changes(), agglomerator.scores()
     open_ = agglomerator.available() & np.isfinite(whole) & (alone < 0)
     return int(np.where(open_, whole - alone, -np.inf).argmax())
 

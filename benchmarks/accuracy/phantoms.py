@@ -105,8 +105,8 @@ class Phantoms:
             pairs = np.sort(np.stack([actions.u[left], actions.v[left]]), axis=0).T.tolist()
             in_neck = np.bincount(group.ravel(), [tuple(pair) in touching for pair in pairs]) > 0
             examples = PolicyExamples(
-                agglomerator.policy_features(left[first]),
-                agglomerator.policy_contacts(left[first]),
+                agglomerator.scoring.features(left[first]),
+                agglomerator.scoring.contact_features(left[first]),
                 np.array([along.change(int(row)) for row in left[first]]),
             )
         return examples.known(), in_neck[examples.change != 0]

@@ -81,7 +81,7 @@ def assert_exact(agglomerator, reference, labels):
     assert agglomerator.energy == pytest.approx(energy, rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(agglomerator.scores(), reference.scores(taken), rtol=1e-9, atol=1e-9)
     by_spec = np.array(
-        [sum(agglomerator.scores_by_spec(a).values()) for a in range(len(agglomerator.actions))]
+        [sum(agglomerator.scoring.by_spec(a).values()) for a in range(len(agglomerator.actions))]
     )
     np.testing.assert_allclose(by_spec, agglomerator.scores(), rtol=1e-12, atol=1e-12)
     assert segments_of(agglomerator) == segments_by_definition(labels, taken)

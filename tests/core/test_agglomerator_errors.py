@@ -272,12 +272,12 @@ def test_errors_end_a_generator_but_not_the_agglomerator():
             assert list(other.steps(np.inf)) == seen
 
 
-def test_scores_by_centre_of_a_broken_model_changes_nothing():
+def test_scoring_by_centre_of_a_broken_model_changes_nothing():
     with agglomerate(energy=FaultyEnergy) as agglomerator:
         before = snapshot(agglomerator)
         agglomerator.specs[0].energy.fault = put(np.nan)
         with pytest.raises(EnergyError, match="not finite"):
-            agglomerator.scores_by_centre(agglomerator.best_action())
+            agglomerator.scoring.by_centre(agglomerator.best_action())
         assert snapshot(agglomerator) == before
 
 
@@ -290,9 +290,9 @@ def test_a_step_that_never_was_has_no_segmentation(row, n_steps):
 @pytest.mark.parametrize("action", [-1, 5, 10**6])
 def test_an_action_that_does_not_exist_has_no_scores(row, action):
     with pytest.raises(CelisError, match=str(action)):
-        row.scores_by_spec(action)
+        row.scoring.by_spec(action)
     with pytest.raises(CelisError, match=str(action)):
-        row.scores_by_centre(action)
+        row.scoring.by_centre(action)
 
 
 def test_what_was_computed_stays_readable_after_closing():
@@ -302,5 +302,5 @@ def test_what_was_computed_stays_readable_after_closing():
     agglomerator.close()
     agglomerator.close()
     assert agglomerator.labels().shape == agglomerator.supervoxels.dense.shape
-    assert len(agglomerator.scores_by_centre(agglomerator.best_action())) == len(two_specs())
+    assert len(agglomerator.scoring.by_centre(agglomerator.best_action())) == len(two_specs())
     assert snapshot(agglomerator) == before

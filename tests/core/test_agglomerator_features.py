@@ -171,7 +171,7 @@ def test_the_merge_tree_rebuilds_the_segments(seed, decisions):
         for operation, choice in decisions:
             operate(agglomerator, "step" if operation == "cut" else operation, choice)
         name = {int(i): int(i) for i in agglomerator.supervoxels.ids}
-        tree = agglomerator.merge_tree()
+        tree = agglomerator.merges.joins()
         for vanished, into, _ in tree:
             assert vanished in name.values()
             assert into in name.values()
@@ -187,7 +187,7 @@ def test_the_merge_tree_after_a_cut_names_the_parts_that_were_joined():
         agglomerator.merge(2, 3)
         agglomerator.cut(1, 2)
         agglomerator.merge(1, 2)
-        tree = [(vanished, into) for vanished, into, _ in agglomerator.merge_tree()]
+        tree = [(vanished, into) for vanished, into, _ in agglomerator.merges.joins()]
         assert tree[:2] == [(2, 1), (3, 1)]
         assert len(tree) == 3
         assert set(tree[2]) == {1, 2}
@@ -200,8 +200,8 @@ def test_scores_by_centre_and_by_spec_add_up(seed, decisions):
         for decision in decisions:
             operate(agglomerator, *decision)
         for action, score in enumerate(agglomerator.scores()):
-            by_spec = agglomerator.scores_by_spec(action)
-            by_centre = agglomerator.scores_by_centre(action)
+            by_spec = agglomerator.scoring.by_spec(action)
+            by_centre = agglomerator.scoring.by_centre(action)
             assert list(by_spec) == [part.spec_name for part in by_centre] == ["pairs", "rays"]
             assert sum(by_spec.values()) == pytest.approx(score, rel=1e-12, abs=1e-12)
             for part, scores in zip(by_centre, agglomerator.specs, strict=True):
@@ -285,7 +285,7 @@ def test_one_supervoxel_alone_has_nothing_to_decide():
             == agglomerator.available().shape
             == (0,)
         )
-        assert (agglomerator.n_segments, agglomerator.merge_tree(), agglomerator.history) == (1, [], ())
+        assert (agglomerator.n_segments, agglomerator.merges.joins(), agglomerator.history) == (1, [], ())
         np.testing.assert_array_equal(agglomerator.labels(), labels)
         assert agglomerator.energy == pytest.approx(reference_of(agglomerator).energy(set()))
         with pytest.raises(ActionError, match="two different"):

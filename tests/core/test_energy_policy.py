@@ -34,17 +34,17 @@ def test_scores_equal_the_definition_after_any_operations(problem, operations):
         taken, scores = taken_pairs(agglomerator), agglomerator.scores()
         np.testing.assert_allclose(scores, reference.contact_scores(taken), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(
-            agglomerator.energy_changes(), reference.scores(taken), rtol=1e-9, atol=1e-9
+            agglomerator.scoring.energy_changes(), reference.scores(taken), rtol=1e-9, atol=1e-9
         )
         owner, actions = agglomerator.segment_ids(), agglomerator.actions
         is_inside = owner[actions.u] == owner[actions.v]
         assert not agglomerator.available()[is_inside].any()
         for action in range(len(actions)):
-            by_spec = agglomerator.scores_by_spec(action)
+            by_spec = agglomerator.scoring.by_spec(action)
             assert sum(by_spec.values()) == pytest.approx(scores[action], abs=1e-12)
-            assert agglomerator.score_parts(action) == ({} if is_inside[action] else by_spec)
+            assert agglomerator.scoring.parts(action) == ({} if is_inside[action] else by_spec)
             if not is_inside[action]:
-                for changes in agglomerator.scores_by_centre(action):
+                for changes in agglomerator.scoring.by_centre(action):
                     assert changes.changes.sum() == pytest.approx(by_spec[changes.spec_name], abs=1e-9)
 
 
@@ -70,7 +70,7 @@ def test_while_segments_are_single_supervoxels_it_is_the_change_of_the_action():
     labels = random_labels(np.random.default_rng(1), (8, 9, 10), 12, 0.05)
     spec = sample_spec("one", "pairwise", (3, 3, 3), rng=np.random.default_rng(2), k=20, region_zyx=(5, 5, 5))
     with start(labels, (spec,), ToyEnergy(labels.shape, (spec,))) as agglomerator:
-        np.testing.assert_array_equal(agglomerator.scores(), agglomerator.energy_changes())
+        np.testing.assert_array_equal(agglomerator.scores(), agglomerator.scoring.energy_changes())
 
 
 class FacesAlong:
@@ -96,7 +96,7 @@ def test_membrane_elsewhere_speaks_against_a_merge():
     merges = [(1, 2), (2, 3), (3, 4), (5, 6), (6, 7), (7, 8)]
     with start(*problem, energy, merges=merges) as agglomerator:
         hole = agglomerator.actions.find(*(agglomerator.supervoxels.index_of(one) for one in (1, 5)))
-        assert agglomerator.energy_changes()[hole] == pytest.approx(-3.0)
+        assert agglomerator.scoring.energy_changes()[hole] == pytest.approx(-3.0)
         assert agglomerator.scores()[hole] == pytest.approx(-3.0 + 9 * 0.5)
         assert agglomerator.step(threshold=0.0) is None
 

@@ -91,7 +91,7 @@ def test_before_and_after_equal_what_the_score_is_made_of(agglomerator):
     n_checked = 0
     for action in range(len(agglomerator.actions)):
         merge = int(agglomerator.actions.u[action]), int(agglomerator.actions.v[action])
-        for changes in agglomerator.scores_by_centre(action):
+        for changes in agglomerator.scoring.by_centre(action):
             spec = next(s for s in make_specs() if s.name == changes.spec_name)
             lattice = Lattice.of(SHAPE, spec)
             for centre, before, after in zip(changes.centres, changes.before, changes.after, strict=True):
@@ -188,13 +188,13 @@ def test_local_scores_add_up_over_the_regions(agglomerator):
     for scores in agglomerator.specs:
         tiling, total = scores.table.tiling, 0.0
         lattice = Lattice.of(SHAPE, tiling.spec)
-        for index in scores.regions_of(action):
+        for index in scores.table.regions_of(action):
             centre = tuple(int(c) for c in tiling.centres[tiling.centre_start[index]])
             active = view_centre(
                 current_region(agglomerator, tiling.spec.name, lattice.region_of(centre)), centre
             ).active
             total += active.local_score[(active.u == pair[0]) & (active.v == pair[1])].sum()
-        assert total == pytest.approx(agglomerator.scores_by_spec(action)[tiling.spec.name])
+        assert total == pytest.approx(agglomerator.scoring.by_spec(action)[tiling.spec.name])
 
 
 def test_section_shows_the_components_around_the_centre(agglomerator):
@@ -244,7 +244,7 @@ def test_two_supervoxels_stand_for_the_best_merge_of_their_segments():
 def test_most_changed_centre_is_where_the_energy_changes_most(agglomerator):
     action = int(np.flatnonzero(agglomerator.available())[0])
     merge = int(agglomerator.actions.u[action]), int(agglomerator.actions.v[action])
-    changes = agglomerator.scores_by_centre(action)[0]
+    changes = agglomerator.scoring.by_centre(action)[0]
     expected = changes.centres[np.abs(changes.changes).argmax()]
     assert most_changed_centre(agglomerator, changes.spec_name, merge) == tuple(expected)
 

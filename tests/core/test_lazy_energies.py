@@ -87,8 +87,8 @@ def test_a_run_takes_the_same_steps(problem, policy, threshold):
         assert lazy.energy_change == full.energy_change
         assert lazy.energy == full.energy
         np.testing.assert_array_equal(lazy.scores(), full.scores())
-        np.testing.assert_array_equal(lazy.energy_changes(), full.energy_changes())
-        np.testing.assert_array_equal(lazy.sums_by_spec(), full.sums_by_spec())
+        np.testing.assert_array_equal(lazy.scoring.energy_changes(), full.scoring.energy_changes())
+        np.testing.assert_array_equal(lazy.scoring.sums_by_spec(), full.scoring.sums_by_spec())
 
 
 @pytest.mark.kernels
@@ -110,8 +110,8 @@ def test_any_operations_lead_to_the_same_state(problem, policy, operations):
         # Asked for all scores, it evaluates what is missing, and all is as if it had been there always.
         lazy.scores()
         for action in range(len(full.actions)):
-            assert lazy.score_parts(action) == full.score_parts(action)
-        lazy.energy_changes()
+            assert lazy.scoring.parts(action) == full.scoring.parts(action)
+        lazy.scoring.energy_changes()
         wanted, found = (snapshot(agglomerator, journal=False) for agglomerator in (full, lazy))
         # Lazy, what regions hold is counted from the start.
         for name in ("totals", *(("region_energy", scores.index) for scores in full.specs)):

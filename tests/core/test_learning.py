@@ -87,7 +87,7 @@ def test_scores_equal_those_of_a_run_that_had_the_learned_classifier_from_the_st
             np.testing.assert_array_equal(agglomerator.available(), twin.available())
             assert agglomerator.best_action() == twin.best_action()
             for action in range(len(agglomerator.actions)):
-                assert agglomerator.score_parts(action) == twin.score_parts(action)
+                assert agglomerator.scoring.parts(action) == twin.scoring.parts(action)
             # A session that is opened again has learned the same.
             resumed.learn(learner if is_on else None)
             assert seen(resumed) == seen(agglomerator)
@@ -124,8 +124,8 @@ def test_every_kind_of_answer_teaches_and_greedy_does_not():
     with make(small()) as agglomerator:
         free = [int(action) for action in np.flatnonzero(agglomerator.available())]
         first = pair_of(agglomerator, free[0])
-        features = agglomerator.policy_features(np.array([free[0]]))[0]
-        contact = agglomerator.policy_contacts(np.array([free[0]]))[0]
+        features = agglomerator.scoring.features(np.array([free[0]]))[0]
+        contact = agglomerator.scoring.contact_features(np.array([free[0]]))[0]
         agglomerator.merge(*first)
         agglomerator.confirm(*first)
         agglomerator.cut(*first)
@@ -153,7 +153,7 @@ def test_a_confirmed_merge_is_seen_as_its_two_sides_are_now():
                 key: value for key, value in before.items() if key not in ("done", "undone")
             }
             agglomerator.cut(step.u_id, step.v_id)
-            wanted = agglomerator.policy_features(np.array([step.action_index]))[0]
+            wanted = agglomerator.scoring.features(np.array([step.action_index]))[0]
             np.testing.assert_array_equal(found.features, wanted)
             agglomerator.undo()
 

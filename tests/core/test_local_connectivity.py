@@ -91,7 +91,7 @@ def test_an_action_that_no_centre_samples_scores_nothing_and_is_never_taken():
         assert not agglomerator.available().any()
         assert agglomerator.best_action() == -1
         assert list(agglomerator.steps(threshold=10.0)) == []
-        (changes,) = agglomerator.scores_by_centre(0)
+        (changes,) = agglomerator.scoring.by_centre(0)
         assert len(changes.centres) == len(changes.changes) == 0
 
 

@@ -76,7 +76,7 @@ def test_features_and_scores_equal_the_definition_after_any_operations(problem, 
         owner, actions = agglomerator.segment_ids(), agglomerator.actions
         between = np.flatnonzero(owner[actions.u] != owner[actions.v])
         inside = np.flatnonzero(owner[actions.u] == owner[actions.v])
-        seen = agglomerator.policy_features(between), agglomerator.policy_contacts(between)
+        seen = agglomerator.scoring.features(between), agglomerator.scoring.contact_features(between)
         for row, *found in zip(between, *seen, strict=True):
             for features, wanted in zip(found, policy_features(agglomerator, affinities, row), strict=True):
                 assert_allclose(features, wanted, rtol=1e-5, atol=1e-5)
@@ -105,7 +105,7 @@ def test_undo_brings_every_score_back():
 def test_greedy_goes_by_the_policy_and_not_by_energy():
     agglomerator, _ = small()
     with agglomerator:
-        scores, changes = agglomerator.scores(), agglomerator.energy_changes()
+        scores, changes = agglomerator.scores(), agglomerator.scoring.energy_changes()
         assert scores.argmin() != changes.argmin()
         step = agglomerator.step(threshold=np.inf)
         assert step.action_index == scores.argmin()
@@ -117,7 +117,7 @@ def test_a_wrong_state_is_not_hidden():
     agglomerator, affinities = small()
     with agglomerator:
         rows = np.arange(len(agglomerator.actions))
-        before = agglomerator.policy_features(rows), agglomerator.policy_contacts(rows)
+        before = agglomerator.scoring.features(rows), agglomerator.scoring.contact_features(rows)
         step = agglomerator.step(threshold=np.inf)
         owner, actions = agglomerator.segment_ids(), agglomerator.actions
         merged = owner[actions.u[step.action_index]]
@@ -135,9 +135,9 @@ def test_the_parts_of_a_score_add_up_to_it():
             agglomerator.step(threshold=np.inf)
         between = np.flatnonzero(agglomerator.available())
         inside = np.setdiff1d(np.arange(len(agglomerator.actions)), between)
-        seen_of_all = agglomerator.policy_features(between), agglomerator.policy_contacts(between)
+        seen_of_all = agglomerator.scoring.features(between), agglomerator.scoring.contact_features(between)
         for row, seen, contact in zip(between, *seen_of_all, strict=True):
-            parts = agglomerator.score_parts(int(row))
+            parts = agglomerator.scoring.parts(int(row))
             assert list(parts) == [
                 "membrane",
                 "contact size",
@@ -150,14 +150,14 @@ def test_the_parts_of_a_score_add_up_to_it():
             assert_allclose(parts["contact size"], seen[6] * np.cos(7.0), rtol=1e-6)
             assert_allclose(parts["whole contact"], 0.5 * ToySum().contact_odds(contact[None])[0], atol=1e-12)
             assert_allclose(parts["base rate"], 0.25, atol=1e-9)
-        assert agglomerator.score_parts(int(inside[0])) == {}
+        assert agglomerator.scoring.parts(int(inside[0])) == {}
 
 
 def test_a_score_that_is_no_sum_has_one_part():
     agglomerator, _ = small()
     with agglomerator:
         row = int(np.flatnonzero(agglomerator.available())[0])
-        assert agglomerator.score_parts(row) == {"base rate": pytest.approx(agglomerator.scores()[row])}
+        assert agglomerator.scoring.parts(row) == {"base rate": pytest.approx(agglomerator.scores()[row])}
 
 
 def test_without_a_policy_there_is_nothing_to_see():
@@ -165,7 +165,7 @@ def test_without_a_policy_there_is_nothing_to_see():
     spec = sample_spec("one", "pairwise", (3, 3, 3), rng=np.random.default_rng(2), k=8)
     energy = ToyEnergy(labels.shape, (spec,))
     with Agglomerator(Supervoxels.from_labels(labels), (spec,), energy) as agglomerator:
-        for ask in (agglomerator.policy_features, agglomerator.policy_contacts):
+        for ask in (agglomerator.scoring.features, agglomerator.scoring.contact_features):
             with pytest.raises(ActionError, match="energy alone"):
                 ask(np.array([0]))
-        assert_array_equal(agglomerator.scores(), agglomerator.energy_changes())
+        assert_array_equal(agglomerator.scores(), agglomerator.scoring.energy_changes())

@@ -34,7 +34,7 @@ def test_seams_equal_what_a_cut_leaves(problem, operations):
             return
         for operation in operations:
             operate(agglomerator, *operation)
-        state, trees = agglomerator._state, agglomerator.merge_trees()
+        state, trees = agglomerator._state, agglomerator.merges.trees()
         seams = find_seams(state.graph, trees)
         seen = seam_features(trees, seams, state.ranking.scorer._affinities.statistics)
         ends, sizes = ends_of(agglomerator), agglomerator.supervoxels.sizes
@@ -46,8 +46,8 @@ def test_seams_equal_what_a_cut_leaves(problem, operations):
             assert seams.area[row] == reference.seam_area(ends, agglomerator.actions.area, one, two)
             # What the policy sees after the cut, to the bit.
             agglomerator.cut(*pair_of(agglomerator, merge))
-            assert_array_equal(agglomerator.policy_contacts(np.array([merge]))[0], seen.contact[row])
-            decisive = agglomerator.policy_features(np.array([merge]))[0][: seen.decisive.shape[1]]
+            assert_array_equal(agglomerator.scoring.contact_features(np.array([merge]))[0], seen.contact[row])
+            decisive = agglomerator.scoring.features(np.array([merge]))[0][: seen.decisive.shape[1]]
             assert_array_equal(decisive, seen.decisive[row])
             agglomerator.undo()
 
@@ -61,7 +61,7 @@ def test_seams_near_to_a_known_one_are_worth_less(problem, operations):
             return
         for operation in [("step", 0)] * 6 + operations:
             operate(agglomerator, *operation)
-        merges, ends = agglomerator.judge_merges(), ends_of(agglomerator)
+        merges, ends = agglomerator.merges.judge(), ends_of(agglomerator)
         tree = reference.tree_merges(agglomerator._state.order, ends)
         cuts = [reference.sides(tree, ends, merge) for merge in merges.merge.tolist()]
         sizes = agglomerator.supervoxels.sizes

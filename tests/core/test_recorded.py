@@ -32,9 +32,9 @@ def same(one, two):
     for key in wanted:
         assert a[key] == b[key], key
     assert one.energy_change == two.energy_change
-    assert one.merge_tree() == two.merge_tree()
+    assert one.merges.joins() == two.merges.joins()
     np.testing.assert_array_equal(one.scores(), two.scores())
-    np.testing.assert_array_equal(one.energy_changes(), two.energy_changes())
+    np.testing.assert_array_equal(one.scoring.energy_changes(), two.scoring.energy_changes())
     assert one.best_action() == two.best_action()
     for n_steps in range(len(one.history) + 1):
         np.testing.assert_array_equal(one.segment_ids(n_steps), two.segment_ids(n_steps))

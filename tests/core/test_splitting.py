@@ -147,7 +147,7 @@ def check_scores(one, fresh):
     """Compare with scores that were computed from scratch."""
     with fresh:
         np.testing.assert_array_equal(one.scores(), fresh.scores())
-        np.testing.assert_array_equal(one.energy_changes(), fresh.energy_changes())
+        np.testing.assert_array_equal(one.scoring.energy_changes(), fresh.scoring.energy_changes())
         assert one.energy == fresh.energy
         for mine, theirs in zip(one.specs, fresh.specs, strict=True):
             np.testing.assert_array_equal(mine.region_energy, theirs.region_energy)

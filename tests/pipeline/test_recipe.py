@@ -166,7 +166,7 @@ def test_a_policy_that_the_model_does_not_know_is_refused():
 def test_without_a_classifier_the_mean_affinity_orders_merges_and_learns():
     with prepare(choice(policy="learned")).agglomerator as agglomerator:
         free = np.flatnonzero(agglomerator.available())
-        features, scores = agglomerator.policy_features(free), agglomerator.scores()[free]
+        features, scores = agglomerator.scoring.features(free), agglomerator.scores()[free]
         np.testing.assert_allclose(scores, -2.0 * (features[:, 0] - 0.5) / 0.25, atol=1e-6)
         agglomerator.learn(choice().known_model.learner())
         ids, actions = agglomerator.supervoxels.ids, agglomerator.actions

@@ -65,8 +65,8 @@ def test_no_decision_is_made_again(made, folder, monkeypatch):
     monkeypatch.setattr(
         state.AgglomerationState, "score_everything", lambda *a: calls.append(1) or original(*a)
     )
-    for name in ("_take", "_cut", "keep_apart"):
-        monkeypatch.setattr(f"napari_celis.core.agglomerator.Agglomerator.{name}", None)
+    for name in ("take", "decide"):
+        monkeypatch.setattr(f"napari_celis.core.decision_maker.DecisionMaker.{name}", None)
     with Session.open(folder / "work.celis") as session, go_on(session).agglomerator:
         assert len(calls) == 1
 

@@ -90,7 +90,7 @@ def policy_features(agglomerator, affinities, action):
                 surface[name] += len(values)
     energies = [
         found.changes.sum() / max(len(found.changes), 1) ** 0.5
-        for found in agglomerator.scores_by_centre(action)
+        for found in agglomerator.scoring.by_centre(action)
     ]
     quantiles = [quantile(contact, share) for share in SHARES]
     enclosed = len(contact) / surface[smaller]

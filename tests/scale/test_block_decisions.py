@@ -33,7 +33,9 @@ def test_a_merged_pair_has_the_score_of_the_step_that_joined_it(tree):
         root = {one: kept if top == vanished else top for one, top in root.items()}
     pairs = [(u, v) for u in ids for v in ids if u < v and root[u] == root[v]]
     dense = np.array([0, *ids], dtype=np.uint64)
-    agglomerator = SimpleNamespace(supervoxels=SimpleNamespace(ids=dense), merge_tree=lambda: joins)
+    agglomerator = SimpleNamespace(
+        supervoxels=SimpleNamespace(ids=dense), merges=SimpleNamespace(joins=lambda: joins)
+    )
     u, v = (np.array([ids.index(pair[end]) + 1 for pair in pairs], dtype=np.int32) for end in (0, 1))
     assert _joining_scores(agglomerator, u, v).tolist() == reference.joining_scores(ids, joins, pairs)
 

@@ -157,7 +157,7 @@ def best_cut(agglomerator):
     index_of, actions = agglomerator.supervoxels.index_of, agglomerator.actions
     for pair, is_one in pairs_of(agglomerator).items():
         u, v = map(index_of, pair)
-        if is_one and actions.find(u, v) in agglomerator.merge_forest(u).tree:
+        if is_one and actions.find(u, v) in agglomerator.merges.forest_of(u).tree:
             return pair
     raise AssertionError("nothing can be cut")
 

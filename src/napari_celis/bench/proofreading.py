@@ -84,7 +84,7 @@ class Truth:
         return changes
 
     def _cut_changes(self, agglomerator: Agglomerator, merges: np.ndarray) -> np.ndarray:
-        trees = agglomerator.merge_trees()
+        trees = agglomerator.merges.trees()
         below = trees.below[np.searchsorted(trees.merge[trees.below], merges)]
         shared = trees.below_each(self._shared)
         leaving = shared[below].astype(np.float64)

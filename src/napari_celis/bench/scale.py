@@ -15,8 +15,8 @@ from napari_celis.bench.agglomeration import BenchData, Figures, peak_gb
 from napari_celis.bench.kernels import write_cells
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.kept_scores import KeptScores
 from napari_celis.core.recorded import RecordedHistory
-from napari_celis.core.scores import KeptScores
 from napari_celis.core.supervoxels import Supervoxels
 
 SMALL, LARGE = (51, 51, 51), (225, 225, 227)

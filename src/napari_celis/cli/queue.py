@@ -97,7 +97,7 @@ def queue(
         questions = list_questions(agglomerator, stop_at)
         order = _order(agglomerator, questions, choice, put_off)
         rows = [questions.row(int(i), agglomerator.supervoxels, agglomerator.actions) for i in order[:most]]
-        are_odds = agglomerator.scores_are_odds
+        are_odds = agglomerator.scoring.are_odds
     write_questions(rows, output, choice.voxel_size_nm, choice.offset_nm)
     left = remaining_error(questions)
     figures = _figures(questions, left, len(rows), until)

@@ -95,7 +95,7 @@ def plan_cut_of_merge(agglomerator: Agglomerator, action: int) -> CutPlan:
     action : int
         Row in the table of actions.
     """
-    forest = agglomerator.merge_forest(int(agglomerator.actions.u[action]))
+    forest = agglomerator.merges.forest_of(int(agglomerator.actions.u[action]))
     if action not in forest.order:
         u_id, v_id = _ids(agglomerator, action)
         raise ActionError(
@@ -116,7 +116,7 @@ def plan_cut_between(agglomerator: Agglomerator, a: int, b: int) -> CutPlan:
     a, b : int
         Dense indices of two supervoxels.
     """
-    forest = agglomerator.merge_forest(a)
+    forest = agglomerator.merges.forest_of(a)
     path = forest.path(a, b)
     if not path:
         ids = agglomerator.supervoxels.ids
@@ -140,7 +140,7 @@ def plan_taking_out(agglomerator: Agglomerator, supervoxel: int) -> CutPlan:
     supervoxel : int
         Dense index.
     """
-    forest, table = agglomerator.merge_forest(supervoxel), agglomerator.actions
+    forest, table = agglomerator.merges.forest_of(supervoxel), agglomerator.actions
     own = [a for a in forest.order if supervoxel in (table.u[a], table.v[a])]
     cuts = [action for action in own if action in forest.tree]
     if not cuts:

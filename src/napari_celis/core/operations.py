@@ -149,7 +149,7 @@ class Cut:
         taken = state.taken.copy()
         taken[list(sides.removed)] = False
         rebuilt = [
-            np.unique(np.concatenate([scores.regions_of(one) for one in sides.removed]))
+            np.unique(np.concatenate([scores.table.regions_of(one) for one in sides.removed]))
             for scores in state.specs
         ]
         prepared = state.prepare(lambda scores: scores.prepare_rebuild(rebuilt[scores.index], taken))
@@ -158,7 +158,7 @@ class Cut:
         if len(moved):
             incident = state.graph.incident(state.graph.members_of(segment))
             regions = tuple(
-                np.union1d(own, np.unique(scores.table.slot_region[scores.slots_of(incident)]))
+                np.union1d(own, np.unique(scores.table.slot_region[scores.table.slots_of(incident)]))
                 for scores, own in zip(state.specs, rebuilt, strict=True)
             )
         ranking = state.ranking

@@ -74,11 +74,11 @@ def list_questions(
     """
     candidates = candidates_of(agglomerator) if candidates is None else candidates
     answers = standing_answers(agglomerator.history)
-    scores, merges = agglomerator.scores(), agglomerator.judge_merges()
+    scores, merges = agglomerator.scores(), agglomerator.merges.judge()
     if calibration is None:
         is_open = candidates.state == ActionState.OPEN
         known = np.concatenate([scores[is_open], merges.score[np.isfinite(merges.score)]])
-        calibration = LEARNED if agglomerator.scores_are_odds else spread_out(known, threshold)
+        calibration = LEARNED if agglomerator.scoring.are_odds else spread_out(known, threshold)
     supervoxels = agglomerator.supervoxels
     n_voxels = float(supervoxels.sizes[1:].sum())
     of_open = stakes_of(candidates.smaller, candidates.larger, supervoxels)

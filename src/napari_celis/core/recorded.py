@@ -1,9 +1,7 @@
-"""Decisions of an earlier time: what they lead to without computing a score, and how they are undone.
+"""Decisions of an earlier time: what they lead to, without computing a score.
 
 A session file knows what was decided, not what it changed in thousands of sums. Segments, their names and
-constraints follow from the decisions alone; scores follow from the segments in one pass. A recorded merge is
-undone by taking its action out, as a cut does; a recorded cut by making its merges again. Sums are whole
-numbers, so both lead to the same bits as undoing on the day of the decision.
+constraints follow from the decisions alone; scores follow from the segments in one pass.
 """
 
 from __future__ import annotations
@@ -28,20 +26,10 @@ from napari_celis.core.journal import (
 )
 from napari_celis.core.lessons import Lesson
 from napari_celis.core.merge_forest import MergeForest
-from napari_celis.core.operations import (
-    NOTHING,
-    Cut,
-    Merge,
-    Operation,
-    Removed,
-    leaving,
-    name_of,
-    put_back,
-    remove,
-)
+from napari_celis.core.operations import NOTHING, Operation, leaving, name_of, put_back, remove
 from napari_celis.core.protection import Mark, require_not_done
-from napari_celis.core.segment_graph import larger
-from napari_celis.core.state import AgglomerationState
+from napari_celis.core.recorded_operations import RecordedCut, RecordedMerge
+from napari_celis.core.segment_members import SegmentMembers
 from napari_celis.core.supervoxels import Supervoxels
 
 
@@ -66,55 +54,6 @@ class RecordedHistory:
     """Segments that are done."""
 
 
-@dataclass(frozen=True, eq=False)
-class RecordedMerge:
-    """A merge of which only the action is known."""
-
-    action: int
-    moved: np.ndarray
-    segments: np.ndarray
-
-    def undo(self, state: AgglomerationState) -> None:
-        """Take the merge out; it is the newest, so no other one goes with it."""
-        state.forget_evaluated()
-        Cut.do(state, self.action, int(self.segments[0]) if len(self.segments) else None)
-        # Nothing that is saved from before this decision needs them.
-        state.evaluated = []
-
-    def arrays(self) -> list[np.ndarray]:
-        """List the arrays that it keeps."""
-        return [self.moved, self.segments]
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedCut:
-    """A cut of which only the actions that went are known."""
-
-    segment: int
-    removed: Removed
-    moved: np.ndarray
-    segments: np.ndarray
-
-    def undo(self, state: AgglomerationState) -> None:
-        """Merge again what was cut, under the name from before."""
-        state.forget_evaluated()
-        done: list[Merge] = []
-        try:
-            for _, action in self.removed:
-                done.append(Merge.do(state, action, self.segment))
-        except BaseException:
-            for merge in reversed(done):
-                merge.undo(state)
-            raise
-        del state.order[len(state.order) - len(done) :]
-        put_back(state.order, self.removed)
-        state.evaluated = []
-
-    def arrays(self) -> list[np.ndarray]:
-        """List the arrays that it keeps."""
-        return [self.moved, self.segments]
-
-
 class Recorder:
     """Follows decisions by their segments alone.
 
@@ -130,16 +69,13 @@ class Recorder:
         self, supervoxels: Supervoxels, actions: ActionTable, glued: Iterable[tuple[int, int]] = ()
     ) -> None:
         self._supervoxels, self._actions, self._glued = supervoxels, actions, tuple(glued)
-        self.segment = np.arange(supervoxels.n + 1, dtype=np.int32)
+        self._segments = SegmentMembers(supervoxels.sizes)
         self.constraints = Constraints()
         self.is_done = np.zeros(supervoxels.n + 1, dtype=bool)
         self.done: list[Entry] = []
         self.undone: list[Entry] = []
-        self.n_segments = int(np.count_nonzero(supervoxels.sizes[1:]))
         self._order: list[int] = []
         self._taken = np.zeros(len(actions), dtype=bool)
-        self._voxels: list[int] = supervoxels.sizes.tolist()
-        self._members: dict[int, list[int]] = {}
         for u_id, v_id in self._glued:
             self._take(self._find(u_id, v_id))
 
@@ -149,7 +85,7 @@ class Recorder:
             tuple(self.done),
             tuple(self.undone),
             tuple(self._order),
-            self.segment.copy(),
+            self._segments.segment_of.copy(),
             self.constraints,
             units_at_start,
             self._glued,
@@ -163,7 +99,7 @@ class Recorder:
     def are_apart(self, u_id: int, v_id: int) -> bool:
         """Tell whether two supervoxels lie in different segments."""
         u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
-        return bool(self.segment[u] != self.segment[v])
+        return bool(self._segments.segment_of[u] != self._segments.segment_of[v])
 
     def is_kept_apart(self, u_id: int, v_id: int) -> bool:
         """Tell whether these very supervoxels are kept apart."""
@@ -172,7 +108,7 @@ class Recorder:
     def forbidding_pair(self, u_id: int, v_id: int) -> tuple[int, int] | None:
         """Return the ids of the pair that keeps the segments of two supervoxels apart, or None."""
         u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
-        pair = self.constraints.between(self.segment, u, v)
+        pair = self.constraints.between(self._segments.segment_of, u, v)
         return None if pair is None else self._ids(*pair)
 
     def last_about(self, u_id: int, v_id: int) -> Step | None:
@@ -182,9 +118,9 @@ class Recorder:
     def merges_between(self, u_id: int, v_id: int) -> list[tuple[int, int]]:
         """List the merges, as pairs of ids, that connect two supervoxels of one segment; none in others."""
         u, v = self._supervoxels.index_of(u_id), self._supervoxels.index_of(v_id)
-        if self.segment[u] != self.segment[v]:
+        if self._segments.segment_of[u] != self._segments.segment_of[v]:
             return []
-        path = self._forest(int(self.segment[u])).path(u, v)
+        path = self._forest(int(self._segments.segment_of[u])).path(u, v)
         return [self._ids(int(self._actions.u[a]), int(self._actions.v[a])) for a in path]
 
     def _ids(self, u: int, v: int) -> tuple[int, int]:
@@ -239,7 +175,7 @@ class Recorder:
             index=len(self.done),
             action_index=action,
             joins_segments=joins,
-            n_segments=self.n_segments,
+            n_segments=self._segments.n_segments,
         )
         self.done.append(Entry(kept, operation, before, lesson))
         self.undone.clear()
@@ -253,12 +189,12 @@ class Recorder:
         if isinstance(operation, RecordedMerge):
             self._taken[self._order.pop()] = False
             if len(operation.moved):
-                self._part(operation, int(operation.segments[0]))
+                self._segments.part(operation.moved, int(operation.segments[0]))
         elif isinstance(operation, RecordedCut):
             put_back(self._order, operation.removed)
             self._taken[[action for _, action in operation.removed]] = True
             if len(operation.moved):
-                self._join(operation.segment, int(self.segment[operation.moved[0]]))
+                self._segments.join(operation.segment, int(self._segments.segment_of[operation.moved[0]]))
         elif isinstance(operation, Mark):
             self.is_done[operation.segment] = operation.was_done
         self.undone.append(entry)
@@ -267,26 +203,23 @@ class Recorder:
     def _find(self, u_id: int, v_id: int) -> int:
         return find_action(self._supervoxels, self._actions, u_id, v_id)
 
-    def _members_of(self, segment: int) -> list[int]:
-        return self._members.setdefault(segment, [segment])
-
     def _merge(self, action: int, step: Step) -> Operation:
         if self._taken[action]:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are merged already.")
         u, v = int(self._actions.u[action]), int(self._actions.v[action])
-        if self.segment[u] != self.segment[v]:
-            require_not_done(self.is_done, self._supervoxels.ids, *self.segment[[u, v]].tolist())
-        if self.constraints.between(self.segment, u, v) is not None:
+        if self._segments.segment_of[u] != self._segments.segment_of[v]:
+            require_not_done(self.is_done, self._supervoxels.ids, *self._segments.segment_of[[u, v]].tolist())
+        if self.constraints.between(self._segments.segment_of, u, v) is not None:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} lie in segments that are kept apart.")
         return self._take(action)
 
     def _take(self, action: int) -> Operation:
         u, v = int(self._actions.u[action]), int(self._actions.v[action])
-        a, b = int(self.segment[u]), int(self.segment[v])
+        a, b = int(self._segments.segment_of[u]), int(self._segments.segment_of[v])
         moved, segments = NOTHING, NOTHING
         if a != b:
-            kept = larger(a, b, self._voxels)
-            moved = self._join(kept, a + b - kept)
+            kept = self._segments.larger(a, b)
+            moved = self._segments.join(kept, a + b - kept)
             segments = np.full(len(moved), a + b - kept, dtype=np.int32)
         self._order.append(action)
         self._taken[action] = True
@@ -295,7 +228,7 @@ class Recorder:
     def _cut(self, action: int, step: Step) -> Operation:
         if not self._taken[action]:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} were never merged directly.")
-        segment = int(self.segment[self._actions.u[action]])
+        segment = int(self._segments.segment_of[self._actions.u[action]])
         require_not_done(self.is_done, self._supervoxels.ids, segment)
         sides = self._forest(segment).sides(action)
         removed = remove(self._order, sides.removed)
@@ -303,18 +236,18 @@ class Recorder:
         moved = leaving(sides, segment).astype(np.int32)
         cut = RecordedCut(segment, removed, moved, np.full(len(moved), segment, dtype=np.int32))
         if len(moved):
-            self._part(cut, name_of(moved, self._supervoxels.sizes))
+            self._segments.part(moved, name_of(moved, self._supervoxels.sizes))
         return cut
 
     def _forest(self, segment: int) -> MergeForest:
         order = np.array(self._order, dtype=np.int64)
-        own = order[self.segment[self._actions.u[order]] == segment]
-        return MergeForest(self._actions, np.array(self._members_of(segment)), own.tolist())
+        own = order[self._segments.segment_of[self._actions.u[order]] == segment]
+        return MergeForest(self._actions, np.array(self._segments.members_of(segment)), own.tolist())
 
     def _keep_apart(self, step: Step) -> int:
         u, v = self._supervoxels.index_of(step.u_id), self._supervoxels.index_of(step.v_id)
         require_two(u, v, step.u_id)
-        if self.segment[u] == self.segment[v]:
+        if self._segments.segment_of[u] == self._segments.segment_of[v]:
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are in one segment.")
         if self.constraints.has(u, v):
             raise ActionError(f"Supervoxels {step.u_id} and {step.v_id} are kept apart already.")
@@ -330,7 +263,7 @@ class Recorder:
     def _mark(self, step: Step) -> Mark:
         if step.u_id != step.v_id:
             raise ActionError(f"A segment is {step.kind} by one supervoxel, not {step.u_id} and {step.v_id}.")
-        segment = int(self.segment[self._supervoxels.index_of(step.u_id)])
+        segment = int(self._segments.segment_of[self._supervoxels.index_of(step.u_id)])
         mark = Mark.of(self.is_done, segment, becomes_done=step.kind == "done", name=step.u_id)
         self.is_done[segment] = mark.is_done
         return mark
@@ -343,7 +276,7 @@ class Recorder:
         u_id, v_id : int
             Ids of the two supervoxels.
         """
-        ends = self.segment[[self._supervoxels.index_of(one) for one in (u_id, v_id)]].tolist()
+        ends = self._segments.segment_of[[self._supervoxels.index_of(one) for one in (u_id, v_id)]].tolist()
         segment = next((one for one in ends if self.is_done[one]), None)
         for entry in reversed(self.done):
             if isinstance(entry.operation, Mark) and entry.operation.segment == segment:
@@ -356,33 +289,6 @@ class Recorder:
             require_merged(step.u_id, step.v_id, is_taken=bool(self._taken[action]))
         require_new_answer(step.kind, self.last_about(step.u_id, step.v_id))
         return action
-
-    def _join(self, kept: int, absorbed: int) -> np.ndarray:
-        """Let one segment take in another; returns the supervoxels that moved, int32."""
-        leaving_members = self._members_of(absorbed)
-        self._members_of(kept).extend(leaving_members)
-        moved = np.array(leaving_members, dtype=np.int32)
-        self.segment[moved] = kept
-        self._voxels[kept] += self._voxels[absorbed]
-        self.n_segments -= 1
-        return moved
-
-    def _part(self, operation: RecordedMerge | RecordedCut, name: int) -> None:
-        """Let supervoxels leave their segment under a name of their own."""
-        moved = operation.moved
-        segment = int(self.segment[moved[0]])
-        own = self._members_of(segment)
-        if own[-len(moved) :] == moved.tolist():
-            del own[-len(moved) :]
-        else:
-            gone = set(moved.tolist())
-            self._members[segment] = [member for member in own if member not in gone]
-        self._members[name] = moved.tolist()
-        self.segment[moved] = name
-        voxels = int(self._supervoxels.sizes[moved].sum())
-        self._voxels[segment] -= voxels
-        self._voxels[name] = voxels
-        self.n_segments += 1
 
 
 def recorded_history(

@@ -14,6 +14,7 @@ from napari_celis.core.descriptors import DescriptorSpec, IntTriple
 from napari_celis.core.errors import SpecError
 from napari_celis.core.kernels import regions as kernels
 from napari_celis.core.parallel import Pool
+from napari_celis.core.segments import ranges
 from napari_celis.core.supervoxels import Supervoxels
 
 REGIONS_PER_TASK = 64
@@ -155,6 +156,17 @@ class RegionTable:
         order = np.argsort(self.layout.slot_action, kind="stable").astype(np.int64)
         start = np.searchsorted(self.layout.slot_action[order], np.arange(self.n_actions + 1))
         return start.astype(np.int64), order
+
+    def slots_of(self, actions: np.ndarray) -> np.ndarray:
+        """List the slots of some actions, int64, ascending."""
+        start, slots = self.slots_of_action
+        return np.sort(slots[ranges(start, actions)])
+
+    def regions_of(self, action: int) -> np.ndarray:
+        """List the regions in which an action has a face, int64, ascending."""
+        start, slots = self.slots_of_action
+        regions: np.ndarray = self.slot_region[slots[start[action] : start[action + 1]]]
+        return regions.astype(np.int64)
 
     @cached_property
     def max_slots(self) -> int:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Protocol
 
 import numpy as np
 
-from napari_celis.core.actions import ActionTable
 from napari_celis.core.buffers import Buffers, allocate
 from napari_celis.core.changes import N_COLUMNS, N_SHIFTS, Change, Counters, Effect
-from napari_celis.core.energy import UNITS, Energy, EnergyCache, evaluate
+from napari_celis.core.energy import UNITS, Energy, EnergyCache
+from napari_celis.core.energy_batches import EnergyBatches, SeenRows
 from napari_celis.core.kernels import changes as collect
 from napari_celis.core.kernels import on_demand
 from napari_celis.core.kernels import regions as region_kernels
@@ -31,60 +29,6 @@ from napari_celis.core.segments import ranges
 from napari_celis.core.supervoxels import Supervoxels
 
 CENTRES_PER_TASK = 2048
-
-SeenRows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Centres, hashes and energies of descriptors that were evaluated."""
-
-
-class EarlierScores(Protocol):
-    """Scores of another moment."""
-
-    def fitted(
-        self, specs: Sequence[SpecScores], actions: ActionTable, taken: np.ndarray
-    ) -> KeptScores | None:
-        """Return what can be taken over from them; None if they are of another problem."""
-
-
-@dataclass(frozen=True, eq=False)
-class KeptScores:
-    """What the scores of a moment were added up from."""
-
-    taken: np.ndarray
-    """Actions that were taken then, bool (A,)."""
-    sums: tuple[np.ndarray, ...]
-    """Per spec, the terms of every slot, int64 (slots, N_COLUMNS)."""
-    region_energy: tuple[np.ndarray, ...]
-    """Per spec, the energy of every region in units, int64 (regions,)."""
-    is_stale: tuple[np.ndarray, ...] | None = None
-    """Per spec, the regions of which nothing is known, bool (regions,)."""
-
-    @classmethod
-    def of(cls, specs: Sequence[SpecScores], taken: np.ndarray) -> KeptScores:
-        """Copy the present ones."""
-        return cls(
-            taken.copy(),
-            tuple(scores.sums.copy() for scores in specs),
-            tuple(scores.region_energy.copy() for scores in specs),
-        )
-
-    def fitted(
-        self, specs: Sequence[SpecScores], actions: ActionTable, taken: np.ndarray
-    ) -> KeptScores | None:
-        """Return these, if they are numbers of the same volume and specs by their shapes.
-
-        Parameters
-        ----------
-        specs : sequence of SpecScores
-            Where they should go.
-        actions : ActionTable
-            The table of actions.
-        taken : ndarray
-            Which actions are taken, bool (A,).
-        """
-        own = [self.taken.shape, *(a.shape for a in (*self.sums, *self.region_energy))]
-        sums = [scores.sums.shape for scores in specs]
-        is_same = own == [taken.shape, *sums, *(scores.region_energy.shape for scores in specs)]
-        return self if is_same else None
 
 
 @dataclass(eq=False)
@@ -106,6 +50,9 @@ class SpecScores:
     def __post_init__(self) -> None:
         layout = self.table.layout
         self.cache = EnergyCache(self.cache_entries, self.table.tiling.n_centres)
+        self._batches = EnergyBatches(
+            self.energy, self.index, self.table.tiling.spec.n_bits, is_bounded=self.is_lazy
+        )
         self.flat = self.supervoxels.dense.reshape(-1)
         self.components = np.zeros(len(layout.local_sv), dtype=np.int32)
         self.sums = np.zeros((len(layout.slot_action), N_COLUMNS), dtype=np.int64)
@@ -144,19 +91,6 @@ class SpecScores:
         before = np.cumsum(n_centres) - n_centres
         cuts = np.flatnonzero(np.diff(before // CENTRES_PER_TASK)) + 1
         return np.split(regions, cuts) if len(regions) else []
-
-    def take_over(self, kept: KeptScores, taken: np.ndarray) -> np.ndarray:
-        """Take what was kept of regions in which the same actions are taken; returns the others, int64."""
-        is_changed = np.zeros(self.table.tiling.n_regions, dtype=bool)
-        if kept.is_stale is not None:
-            is_changed |= kept.is_stale[self.index]
-        changed = np.flatnonzero(kept.taken != taken)
-        is_changed[self.table.slot_region[self.slots_of(changed)]] = True
-        slots = np.flatnonzero(~is_changed[self.table.slot_region])
-        self.sums[slots] = kept.sums[self.index][slots]
-        self.region_energy[~is_changed] = kept.region_energy[self.index][~is_changed]
-        regions: np.ndarray = np.flatnonzero(is_changed)
-        return regions
 
     def label_components(self, regions: np.ndarray, taken: np.ndarray) -> np.ndarray:
         """Find the components of the given regions under the actions taken; other places stay 0.
@@ -233,43 +167,7 @@ class SpecScores:
         def add(n_terms: int, energies: np.ndarray) -> None:
             kernels.add_terms(buffers.terms, n_terms, energies, sums, region_energy)
 
-        return list(self._batches(advance, len(regions), buffers, counters, add))
-
-    def _batches(
-        self,
-        advance: Callable[[int, int], tuple[int, int]],
-        end: int,
-        buffers: Buffers,
-        counters: Counters,
-        add: Callable[[int, np.ndarray], None],
-    ) -> Iterator[SeenRows]:
-        """Fill the buffers, evaluate what is missing, add the terms; until `advance` reaches the end."""
-        rows, counts = buffers.rows, buffers.counts
-        index, centre = 0, 0
-        while index < end:
-            counts[:] = 0
-            begin = perf_counter()
-            index, centre = advance(index, centre)
-            looked_up = asked = perf_counter()
-            n_rows, n_missing, n_terms, n_sampled = (int(count) for count in counts)
-            if n_missing:
-                energies = self._ask(rows.centre[:n_missing], rows.bits[:n_missing])
-                asked = perf_counter()
-                rows.energy[rows.missing[:n_missing]] = energies
-                yield rows.centre[:n_missing].copy(), rows.hash[:n_missing].copy(), energies
-            n_lookups = n_sampled * self.table.tiling.spec.n_bits
-            counters.add(Counters(n_sampled, n_lookups, n_missing, looked_up - begin, asked - looked_up))
-            add(n_terms, rows.energy[:n_rows])
-
-    def _ask(self, centres: np.ndarray, bits: np.ndarray) -> np.ndarray:
-        """Ask the model for energies, in units."""
-        return evaluate(self.energy, self.index, centres, bits, is_bounded=self.is_lazy)
-
-    def regions_of(self, action: int) -> np.ndarray:
-        """List the regions in which an action has a face, int64, ascending."""
-        start, slots = self.table.slots_of_action
-        regions: np.ndarray = self.table.slot_region[slots[start[action] : start[action + 1]]]
-        return regions.astype(np.int64)
+        return list(self._batches.run(advance, len(regions), buffers, counters, add))
 
     def find_join(self, action: int) -> Join:
         """Find the regions where an action would join two components."""
@@ -302,7 +200,7 @@ class SpecScores:
         def add(n_terms: int, energies: np.ndarray) -> None:
             kernels.add_terms(self.buffers.terms, n_terms, energies, self._pending, np.empty(0, np.int64))
 
-        self._remember(self._batches(advance, len(join.regions), self.buffers, self.incremental, add))
+        self._remember(self._batches.run(advance, len(join.regions), self.buffers, self.incremental, add))
 
     def _remember(self, batches: Iterable[SeenRows]) -> None:
         """Keep the energies that were evaluated."""
@@ -417,17 +315,12 @@ class SpecScores:
         )
         return energies
 
-    def slots_of(self, actions: np.ndarray) -> np.ndarray:
-        """List the slots of some actions, int64, ascending."""
-        start, slots = self.table.slots_of_action
-        return np.sort(slots[ranges(start, actions)])
-
     def prepare_known(self, actions: np.ndarray) -> np.ndarray:
         """Evaluate the energy changes of all pairs that some actions would join, and keep them aside.
 
         Returns the regions in which there was something to evaluate, int64.
         """
-        slots, layout, scratch = self.slots_of(actions), self.table.layout, self.buffers.scratch
+        slots, layout, scratch = self.table.slots_of(actions), self.table.layout, self.buffers.scratch
         regions, wanted = np.empty(len(slots), np.int64), self._wanted
         n = on_demand.list_unknown(
             layout, self.components, slots, self.table.slot_region, scratch, self.known, wanted, regions
@@ -451,7 +344,7 @@ class SpecScores:
             def add(n_terms: int, energies: np.ndarray) -> None:
                 on_demand.add_changes(self.buffers.terms, n_terms, energies, self._pending)
 
-            self._remember(self._batches(advance, n, self.buffers, self.incremental, add))
+            self._remember(self._batches.run(advance, n, self.buffers, self.incremental, add))
         return regions
 
     def apply_known(self, regions: np.ndarray) -> Change:

@@ -188,7 +188,7 @@ def _require_seeds(agglomerator: Agglomerator, first: Sequence[int], second: Seq
             "between supervoxels. Split that supervoxel first: set seeds of both sides in it alone."
         )
     require_one_segment(agglomerator.supervoxels, agglomerator.segment_ids(), first, second)
-    return agglomerator.merge_forest(int(first[0]))
+    return agglomerator.merges.forest_of(int(first[0]))
 
 
 def _hold_together(

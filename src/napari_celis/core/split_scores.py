@@ -9,8 +9,9 @@ import numpy as np
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.kept_scores import KeptScores
 from napari_celis.core.regions import Layout
-from napari_celis.core.scores import KeptScores, SpecScores
+from napari_celis.core.scores import SpecScores
 from napari_celis.core.segments import ranges
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.cuts import CutPlan
 from napari_celis.core.journal import Event, Step
+from napari_celis.core.kept_scores import EarlierScores
 from napari_celis.core.recorded import RecordedHistory, recorded_history
-from napari_celis.core.scores import EarlierScores
 from napari_celis.core.split_scores import ScoresBeforeSplit
 from napari_celis.core.splits import DividedVolume, SupervoxelSplit
 

@@ -12,6 +12,8 @@ from napari_celis.core.changes import Change, Counters
 from napari_celis.core.constraints import Constraints
 from napari_celis.core.descriptors import DescriptorSpec
 from napari_celis.core.energy import Energy
+from napari_celis.core.energy_batches import SeenRows
+from napari_celis.core.kept_scores import EarlierScores, KeptScores
 from napari_celis.core.lessons import Learning
 from napari_celis.core.merge_forest import MergeForest
 from napari_celis.core.parallel import Pool
@@ -20,7 +22,7 @@ from napari_celis.core.protection import Forbidden
 from napari_celis.core.pruning import CentreRule
 from napari_celis.core.ranking import Ranking
 from napari_celis.core.regions import fill, tile
-from napari_celis.core.scores import EarlierScores, KeptScores, SeenRows, SpecScores
+from napari_celis.core.scores import SpecScores
 from napari_celis.core.segment_graph import SegmentGraph
 from napari_celis.core.segments import join_all, named_by_largest
 from napari_celis.core.supervoxels import Supervoxels
@@ -112,7 +114,7 @@ class AgglomerationState:
         for scores in self.specs:
             everywhere = np.arange(scores.table.tiling.n_regions, dtype=np.int64)
             scores.components = scores.label_components(everywhere, self.taken)
-            changed = everywhere if kept is None else scores.take_over(kept, self.taken)
+            changed = everywhere if kept is None else kept.put_into(scores, self.taken)
             tasks += [(scores, regions) for regions in scores.tasks(changed)]
 
         def work(task: tuple[SpecScores, np.ndarray]) -> tuple[list[SeenRows], Counters]:

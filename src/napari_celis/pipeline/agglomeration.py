@@ -10,9 +10,9 @@ import torch
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.contacts import measure_contacts
+from napari_celis.core.kept_scores import EarlierScores
 from napari_celis.core.policy import EnergyPolicy, LearnedPolicy, Policy
 from napari_celis.core.recorded import RecordedHistory
-from napari_celis.core.scores import EarlierScores
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.models.apply import energy_of
 from napari_celis.models.model_file import CelisModel, PolicyName

@@ -204,7 +204,7 @@ def _decide(agglomerator: Agglomerator, answer: Answer, kept: Collection[Pair]) 
 def _to_cut(agglomerator: Agglomerator, u: int, v: int, kept: Collection[Pair]) -> Pair:
     """Find the merge that parts two supervoxels of one segment: the least certain that nobody calls right."""
     ids, actions = agglomerator.supervoxels.ids, agglomerator.actions
-    path = agglomerator.merge_forest(u).path(u, v)
+    path = agglomerator.merges.forest_of(u).path(u, v)
     score = agglomerator.journal.merge_scores(len(actions))
 
     def pair_of(action: int) -> Pair:

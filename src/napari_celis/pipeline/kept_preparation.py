@@ -8,7 +8,7 @@ import numpy as np
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
-from napari_celis.core.scores import KeptScores
+from napari_celis.core.kept_scores import KeptScores
 from napari_celis.core.splits import DividedVolume
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume

@@ -10,9 +10,9 @@ import numpy as np
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.kept_scores import KeptScores
 from napari_celis.core.kernels import adjacency, changes, seeded
 from napari_celis.core.recorded import RecordedHistory
-from napari_celis.core.scores import KeptScores
 from napari_celis.core.splits import DividedVolume
 from napari_celis.core.supervoxels import Supervoxels
 from napari_celis.core.volume import Volume, role_warnings

@@ -108,8 +108,8 @@ def state_examples(agglomerator: Agglomerator, along: TruthAlong) -> PolicyExamp
 def _describe(agglomerator: Agglomerator, along: TruthAlong, rows: np.ndarray) -> PolicyExamples:
     """Say what the policy sees of some actions, and what they would do to the error."""
     return PolicyExamples(
-        agglomerator.policy_features(rows),
-        agglomerator.policy_contacts(rows),
+        agglomerator.scoring.features(rows),
+        agglomerator.scoring.contact_features(rows),
         np.array([along.change(int(row)) for row in rows]),
     )
 

@@ -116,7 +116,7 @@ class Judged:
         """`sums_by_spec` of all actions, and what they do to the error, before anything is merged."""
         scene = self.slab.upright
         with self.agglomerator(None) as agglomerator:
-            sums = agglomerator.sums_by_spec()
+            sums = agglomerator.scoring.sums_by_spec()
         return sums, scene.overlaps.changes(scene.actions.u, scene.actions.v)
 
     def own_order(self) -> list[int]:

@@ -200,11 +200,11 @@ class InspectedPair(QObject):
         if action >= 0 and engine is not None:
             self._asked = (action, float(engine.snapshot.scores[action]))
             engine.ask(
-                lambda a: a.score_parts(action), lambda parts: self._on_parts(action, parts), key="parts"
+                lambda a: a.scoring.parts(action), lambda parts: self._on_parts(action, parts), key="parts"
             )
             if self.wants_centres:
                 engine.ask(
-                    lambda a: a.scores_by_centre(action),
+                    lambda a: a.scoring.by_centre(action),
                     lambda centres: self._on_centres(action, centres),
                     key="centres",
                 )

@@ -99,7 +99,7 @@ def decisions_of(agglomerator: Agglomerator, model: str) -> dict[str, np.ndarray
     actions, ids = agglomerator.actions, agglomerator.supervoxels.ids
     segment = agglomerator.segment_ids()
     is_merged = segment[actions.u] == segment[actions.v]
-    scores = agglomerator.lowest_scores()
+    scores = agglomerator.scoring.lowest_scores()
     scores[is_merged] = _joining_scores(agglomerator, actions.u[is_merged], actions.v[is_merged])
     return {
         "u": ids[actions.u],
@@ -113,7 +113,7 @@ def decisions_of(agglomerator: Agglomerator, model: str) -> dict[str, np.ndarray
 
 def _joining_scores(agglomerator: Agglomerator, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Find the score of the step that joined the segments of each pair, float64 (n,)."""
-    ids, joins = agglomerator.supervoxels.ids, agglomerator.merge_tree()
+    ids, joins = agglomerator.supervoxels.ids, agglomerator.merges.joins()
     parent = np.arange(len(ids))
     time, score = np.full(len(ids), len(joins)), np.zeros(len(ids))
     vanished = np.searchsorted(ids, np.array([join[0] for join in joins], dtype=np.uint64))

@@ -67,7 +67,8 @@ def test_policy_decides_scores_threshold_and_command(qtbot, workspace, model):
     assert engine.threshold == 2.25
     assert "--policy learned --threshold 2.25" in agglomerate_command(workspace)
     assert not np.allclose(
-        engine.snapshot.scores, asked(qtbot, engine, lambda agglomerator: agglomerator.energy_changes())
+        engine.snapshot.scores,
+        asked(qtbot, engine, lambda a: a.scoring.energy_changes()),
     )
 
     # The inspector shows what the policy says, and what it makes of contact and energies.
@@ -98,7 +99,8 @@ def test_policy_decides_scores_threshold_and_command(qtbot, workspace, model):
     assert not workspace.is_stale
     assert "--policy energy --threshold -0.5" in agglomerate_command(workspace)
     np.testing.assert_allclose(
-        engine.snapshot.scores, asked(qtbot, engine, lambda agglomerator: agglomerator.energy_changes())
+        engine.snapshot.scores,
+        asked(qtbot, engine, lambda a: a.scoring.energy_changes()),
     )
     decisions.inspect(5)
     assert not inspector.score.isHidden()

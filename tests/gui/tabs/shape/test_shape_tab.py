@@ -39,7 +39,7 @@ def test_before_and_after_are_those_of_the_score(make_tab, qtbot):
     with qtbot.waitSignal(tab.inspector.found):
         tab.form.find_merge.click()
     view = wait_for_answer(qtbot, tab)
-    [changes] = asked(qtbot, tab.workspace.run.engine, lambda a: a.scores_by_centre(a.actions.find(1, 2)))
+    [changes] = asked(qtbot, tab.workspace.run.engine, lambda a: a.scoring.by_centre(a.actions.find(1, 2)))
     here = np.flatnonzero((changes.centres == tab.centre).all(axis=1))
     assert here == [np.abs(changes.changes).argmax()]
     np.testing.assert_array_equal(view.before, unpack_bits(changes.before[here], 64)[0])
@@ -116,7 +116,7 @@ def test_tab_opens_where_the_merge_changes_most(make_tab, qtbot):
     with qtbot.waitSignal(tab.inspector.found):
         tab.show()
     wait_for_answer(qtbot, tab)
-    [changes] = asked(qtbot, tab.workspace.run.engine, lambda a: a.scores_by_centre(a.actions.find(1, 2)))
+    [changes] = asked(qtbot, tab.workspace.run.engine, lambda a: a.scoring.by_centre(a.actions.find(1, 2)))
     assert tab.centre == tuple(changes.centres[np.abs(changes.changes).argmax()])
 
 

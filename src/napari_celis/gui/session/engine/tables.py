@@ -43,7 +43,7 @@ class RunTables:
             agglomerator.actions,
             specs,
             first_energy,
-            agglomerator.scores_are_odds,
+            agglomerator.scoring.are_odds,
             overlaps,
         )
 

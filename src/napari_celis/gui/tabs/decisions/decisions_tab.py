@@ -363,6 +363,6 @@ def parts_of_all(agglomerator: Agglomerator, *, with_sum: bool) -> dict[str, np.
     with_sum : bool
         Whether to add the sum over all specs.
     """
-    changes = agglomerator.sums_by_spec()[:, :, 0]
+    changes = agglomerator.scoring.sums_by_spec()[:, :, 0]
     total = {ENERGY_CHANGE: changes.sum(axis=0)} if with_sum else {}
     return total | {scores.table.tiling.spec.name: changes[scores.index] for scores in agglomerator.specs}
