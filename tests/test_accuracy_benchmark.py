@@ -86,7 +86,12 @@ def test_the_table_counts_runs_and_tells_contacts(folder, program):
             ("mean_affinity", "forest", "celis_learned", "celis_energy"), (*errors, 2.0), strict=True
         ):
             row = {"fold": "z-low", "seed": seed, "minutes": 1.0, "note": "", "method": method, "vi": vi}
-            row |= {"ignore_boundary": {"vi": vi}, "rand_f1": 0.5, "seconds": 1.0, "best": [vi - 0.1, vi - 0.2]}
+            row |= {
+                "ignore_boundary": {"vi": vi},
+                "rand_f1": 0.5,
+                "seconds": 1.0,
+                "best": [vi - 0.1, vi - 0.2],
+            }
             if method == "mean_affinity":
                 row["contacts"] = {"auc": 0.9 + 0.01 * seed, "log_loss": 0.2, "calibration": 0.03}
             lines.append(json.dumps(row))
@@ -101,7 +106,9 @@ def test_the_table_counts_runs_and_tells_contacts(folder, program):
         "energy of 3 runs lower than mean affinity in 0, forest (after GALA) in 0, the first two in 0"
         in printed
     )
-    assert "threshold of each slab: mean affinity 0.900 / 0.800, forest (after GALA) 1.000 / 0.900," in printed
+    assert (
+        "threshold of each slab: mean affinity 0.900 / 0.800, forest (after GALA) 1.000 / 0.900," in printed
+    )
     assert "mean affinity, contacts: AUC 0.910 (0.900 to 0.920), log loss 0.200 (0.200 to 0.200)" in printed
 
 

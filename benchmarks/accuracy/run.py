@@ -83,7 +83,7 @@ def judge(
 
 
 def at_best(curve: dict[str, Any]) -> list[float]:
-    """VI in bits, of all voxels and away from boundaries, at the threshold that is best on the judged slab."""
+    """VI in bits, of all voxels and away from boundaries, at the best threshold of the judged slab."""
     total = [np.add(curve[kind]["split"], curve[kind]["merge"]) for kind in (ALL, INSIDE)]
     return [float(errors[np.argmin(total[0])]) for errors in total]
 

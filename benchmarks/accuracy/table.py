@@ -73,7 +73,7 @@ def of_contacts(lines: list[dict[str, Any]], name: str) -> str:
 
 
 def at_best(lines: list[dict[str, Any]]) -> str:
-    """Say what each method comes to at the threshold that is best on the judged slab, medians as in the table."""
+    """Say what each method comes to at the best threshold of each judged slab, medians as in the table."""
     found: dict[str, dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
     for row in lines:
         found[row["method"]][row["fold"]].append(row["best"])

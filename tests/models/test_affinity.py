@@ -61,9 +61,10 @@ def test_dense_evaluation_equals_patch_by_patch(paper):
         features = paper.features(image)[0]
         assert dense.shape == (3, 2, 3, 3)
         for z, y, x in np.ndindex(2, 3, 3):
-            patch = paper.patch_features(image[:, :, z : z + 9, y : y + 35, x : x + 35])
-            assert_allclose(features[:, z, y, x], patch[0], atol=1e-5 * float(features.max()))
-            assert_allclose(dense[:, z, y, x], torch.sigmoid(paper.logits(patch))[0], atol=1e-5)
+            patch = image[:, :, z : z + 9, y : y + 35, x : x + 35]
+            own = paper.patch_features(patch)[0]
+            assert_allclose(features[:, z, y, x], own, atol=1e-5 * float(features.max()))
+            assert_allclose(dense[:, z, y, x], torch.sigmoid(paper.patch_logits(patch))[0], atol=1e-5)
 
 
 def test_dropout_acts_in_training_only(paper):
@@ -107,15 +108,21 @@ def test_cells_come_back_as_voxels():
     assert to_cells(voxels, (2, 2, 2))[0, 0, 0, 0, :6].tolist() == [*range(6)]
 
 
-def test_forward_is_logits_of_features():
-    net = build_affinity_net(SMALL).eval()
-    image = random_image(8, 12, 8)
+@pytest.mark.parametrize(
+    ("settings", "shape", "core"),
+    [
+        (SMALL, (8, 12, 8), (slice(4, 8), slice(0, 8), slice(4, 8))),
+        (affinity_settings("paper"), (11, 39, 40), (slice(1, 3), slice(2, 5), slice(0, 4))),
+    ],
+)
+def test_neighbours_in_a_part_are_those_of_the_whole(settings, shape, core):
+    net = build_affinity_net(settings).eval()
+    image = random_image(*shape)
     with torch.no_grad():
-        features = net.features(image)
-        assert features.shape == (1, 5, 8, 12, 8)
-        assert_allclose(net(image), net.logits(features), rtol=1e-5, atol=1e-6)
-        core = (slice(4, 8), slice(0, 8), slice(4, 8))
-        assert_allclose(net.features(image, core), features[(..., *core)], rtol=1e-5, atol=1e-6)
+        whole = net(image)
+        part = net.neighbour_logits(image, core)
+    assert part.shape == (1, 3, *(own.stop - own.start for own in core))
+    assert_allclose(part, whole[(slice(None), slice(3), *core)], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("settings", [SMALL, affinity_settings("unet", SERIAL), affinity_settings("paper")])

@@ -9,13 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from napari_celis.core.errors import ModelError, NotEnoughMemoryError, VolumeError
 from napari_celis.core.symmetry import Symmetry
-from napari_celis.models import tiles
+from napari_celis.models import affinity_unet, tiles
 from napari_celis.models.affinity import affinity_settings, build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.inference import (
     affinity_tiles,
-    features_at,
-    lattice,
     predict_affinities,
     predict_averaged,
 )
@@ -58,9 +56,9 @@ def paper():
 def test_tiles_equal_the_whole_everywhere(net, shape, n_parts, seed):
     image = random_image(*shape, seed=seed)
     tile = tuple(-(-size // n) for size, n in zip(shape, n_parts, strict=True))
-    whole = predict_affinities(net, image, tile_zyx=shape, with_long_range=True)
-    tiled = predict_affinities(net, image, tile_zyx=tile, with_long_range=True)
-    assert whole.shape == (4, *shape)
+    whole = predict_affinities(net, image, tile_zyx=shape)
+    tiled = predict_affinities(net, image, tile_zyx=tile)
+    assert whole.shape == (3, *shape)
     assert_allclose(tiled, whole, atol=1e-5)
 
 
@@ -79,26 +77,11 @@ def test_paper_tiles_overlap_exactly(paper):
     assert_allclose(small[:, :, :5], large[:, :2, :, :5], atol=1e-5)
 
 
-def test_paper_features_are_those_of_the_patch(paper):
-    image = random_image(9, 35, 35)
-    patch = torch.from_numpy(paper.standardise(image))[None, None]
-    with torch.no_grad():
-        expected = paper.patch_features(patch).numpy()
-    features = features_at(paper, image, np.array([[4, 17, 17]]), tile_zyx=(2, 17, 17))
-    assert_allclose(features, expected, atol=1e-5 * expected.max())
-
-
-def test_features_at_centres_are_those_of_the_volume(net):
-    image = random_image(12, 20, 28)
-    centres = lattice(image.shape, (3, 4, 5), (1, 2, 0))[::-1]
-    whole = net.features(torch.from_numpy(net.standardise(image))[None, None])
-    expected = whole.detach()[0].numpy()[(slice(None), *centres.T)].T
-    features = features_at(net, image, centres, tile_zyx=(8, 8, 12))
-    assert features.shape == (len(centres), 6)
-    assert_allclose(features, expected, rtol=1e-5, atol=1e-5)
-    half = features_at(net, image, centres, dtype=np.float16)
-    assert half.dtype == np.float16
-    assert_allclose(half, expected, rtol=2e-3, atol=1e-3)
+def test_little_at_a_time_is_the_same(net, monkeypatch):
+    image = random_image(16, 24, 20)
+    whole = predict_affinities(net, image)
+    monkeypatch.setattr(affinity_unet, "CELLS_AT_ONCE", 1)
+    assert_allclose(predict_affinities(net, image), whole, atol=1e-6)
 
 
 def test_bytes_are_rounded_probabilities(net):
@@ -170,18 +153,13 @@ def test_bad_input_is_refused(net, paper):
         predict_affinities(net, image[0])
     with pytest.raises(ModelError, match="float64"):
         predict_affinities(net, image, dtype=np.float64)
-    with pytest.raises(ModelError, match="outside the volume"):
-        features_at(net, image, np.array([[0, 0, 12]]))
-    with pytest.raises(ModelError, match="integers"):
-        features_at(net, image, np.zeros((2, 3)))
-    assert features_at(net, image, np.zeros((0, 3), dtype=int)).shape == (0, 6)
 
 
 def test_running_out_of_memory_is_explained(net, monkeypatch):
     def fail(*_):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
-    monkeypatch.setattr(type(net), "features", fail)
+    monkeypatch.setattr(type(net), "neighbour_logits", fail)
     with pytest.raises(NotEnoughMemoryError, match="memory_gb"):
         predict_affinities(net, random_image(8, 8, 8))
 

@@ -1,4 +1,4 @@
-"""What every affinity network has: settings that fit in JSON, features, logits and a known context."""
+"""What every affinity network has: settings that fit in JSON, logits and a known context."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _offset(values: Sequence[int]) -> IntTriple:
 
 
 class AffinityNet(nn.Module):
-    """Image → feature vector per voxel → affinity logits; the context of one voxel is known exactly.
+    """Image → affinity logits; the context of one voxel is known exactly.
 
     Inputs are standardised images (N, 1, Z, Y, X); `standardise` makes them.
     """
@@ -97,7 +97,6 @@ class AffinityNet(nn.Module):
     """Where windows of a volume may begin, so that pooling meets the same voxels in each of them."""
     is_valid: bool
     """Whether outputs exist only where the whole context does; otherwise they cover the input."""
-    n_features: int
     window_bytes: int
     """Memory per voxel of an input window, float32."""
     core_bytes: int
@@ -108,24 +107,20 @@ class AffinityNet(nn.Module):
         self.settings = settings
 
     @abstractmethod
-    def features(self, image: torch.Tensor, core: tuple[slice, slice, slice] | None = None) -> torch.Tensor:
-        """Compute the penultimate layer (N, F, Z, Y, X), or only the part `core` of it.
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Compute logits (N, C, Z, Y, X), one channel per offset."""
+
+    @abstractmethod
+    def neighbour_logits(self, image: torch.Tensor, core: tuple[slice, slice, slice]) -> torch.Tensor:
+        """Compute the logits (N, 3, Z, Y, X) of the three neighbours in a part of the outputs.
 
         Parameters
         ----------
         image : torch.Tensor
             (N, 1, Z, Y, X).
-        core : tuple of slice, optional
-            The part whose features are wanted; all by default.
+        core : tuple of slice
+            The part that is wanted, on the grid.
         """
-
-    @abstractmethod
-    def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """Turn features into logits, one channel per offset."""
-
-    def forward(self, image: torch.Tensor) -> torch.Tensor:
-        """Compute logits (N, C, Z, Y, X)."""
-        return self.logits(self.features(image))
 
     def standardise(self, image: np.ndarray) -> np.ndarray:
         """Bring grey values to the scale that the network was trained on, float32."""

@@ -35,7 +35,6 @@ class PaperNet(AffinityNet):
     halo_zyx = (4, 17, 17)
     grid_zyx = (1, 1, 1)
     is_valid = True
-    n_features = N_FEATURES
     window_bytes = 4 * 64 * 16
     core_bytes = 4 * 2 * N_FEATURES
 
@@ -60,8 +59,13 @@ class PaperNet(AffinityNet):
         pooled = self._drop(functional.max_pool3d(third, (1, 2, 2), ceil_mode=True))
         return self._drop(functional.relu(self.hidden(pooled.flatten(1))), DROP_DENSE)
 
-    def features(self, image: torch.Tensor, core: tuple[slice, slice, slice] | None = None) -> torch.Tensor:
-        """Compute the features of every voxel whose whole context lies in `image`."""
+    def patch_logits(self, patches: torch.Tensor) -> torch.Tensor:
+        """Compute the logits (N, 3) of the centres of patches."""
+        scores: torch.Tensor = self.output(self.patch_features(patches))
+        return scores
+
+    def features(self, image: torch.Tensor) -> torch.Tensor:
+        """Compute the features (N, 512, Z, Y, X) of every voxel whose whole context lies in `image`."""
         pooled = _pool_rows(self._rows(image))
         third = self._third_maps({state: self._drop(rows) for state, rows in pooled.items()})
         final = {state: self._drop(rows) for state, rows in _pool_dilated(third).items()}
@@ -69,14 +73,18 @@ class PaperNet(AffinityNet):
         # In the patch the five rows are 4 voxels apart; only the fifth may hold a clipped window.
         hidden = sum(_convolve(final[part], weight, part, 4) for part in _states())
         features = functional.relu(hidden + self.hidden.bias.view(1, -1, 1, 1, 1))
-        features = self._drop(features, DROP_DENSE)
-        return features if core is None else features[(..., *core)]
+        return self._drop(features, DROP_DENSE)
 
-    def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """Apply the last layer to features (N, 512) or (N, 512, Z, Y, X)."""
-        if features.ndim == 2:
-            scores: torch.Tensor = self.output(features)
-            return scores
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Compute the logits (N, 3, Z, Y, X) of every voxel whose whole context lies in `image`."""
+        return self._logits(self.features(image))
+
+    def neighbour_logits(self, image: torch.Tensor, core: tuple[slice, slice, slice]) -> torch.Tensor:
+        """Compute the logits of a part of these voxels."""
+        return self._logits(self.features(image)[(..., *core)])
+
+    def _logits(self, features: torch.Tensor) -> torch.Tensor:
+        """Apply the last layer."""
         weight = self.output.weight.view(3, N_FEATURES, 1, 1, 1)
         return functional.conv3d(features, weight, self.output.bias)
 

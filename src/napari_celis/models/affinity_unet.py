@@ -12,12 +12,15 @@ from torch.nn import functional
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError
-from napari_celis.models.affinity_base import AffinityNet, AffinitySettings
+from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet, AffinitySettings
 
 KERNEL = (3, 3, 3)
 
 COARSE = 2.0
 """An axis whose voxels are this many times longer than the finest is pooled later than the others."""
+
+CELLS_AT_ONCE = 2**14
+"""Cells whose voxels are made at a time: those of a tile would need more memory than its convolutions."""
 
 
 def pooling_factors(voxel_size_nm: Sequence[float], levels: int) -> list[IntTriple]:
@@ -166,25 +169,25 @@ class UNet(AffinityNet):
         self.detail = nn.Linear(2 * widths[0], per_cell * self.n_features)
         self.output = nn.Linear(self.n_features, len(settings.offsets))
         self.grid_zyx, self.halo_zyx = _geometry(factors)
-        self.window_bytes = 4 * (2 + 10 * settings.width // per_cell)
-        self.core_bytes = 4 * 3 * (self.n_features + len(settings.offsets))
-
-    def features(self, image: torch.Tensor, core: tuple[slice, slice, slice] | None = None) -> torch.Tensor:
-        """Compute the features; `core` begins and ends on the grid, and saves the last layer elsewhere."""
-        cells = self.cell_features(image)
-        if core is not None:
-            parts = [slice(part.start // n, part.stop // n) for part, n in zip(core, self.cell, strict=True)]
-            cells = cells[(slice(None), *parts)]
-        return from_cells(functional.relu(self.detail(cells)), self.cell).movedim(-1, 1)
-
-    def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """Apply the last layer."""
-        scores: torch.Tensor = self.output(features.movedim(1, -1)).movedim(-1, 1)
-        return scores
+        self.window_bytes = 4 * (2 + 6 * settings.width // per_cell)
+        self.core_bytes = 4 * 3 * len(NEIGHBOURS)
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
-        """Compute logits (N, C, Z, Y, X) without putting the features into voxel order first."""
+        """Compute logits (N, C, Z, Y, X)."""
         return self.logits_of_cells(self.cell_features(image))
+
+    def neighbour_logits(self, image: torch.Tensor, core: tuple[slice, slice, slice]) -> torch.Tensor:
+        """Compute the logits of the neighbours; the last layers see only `core`, and little at a time."""
+        parts = [slice(part.start // n, part.stop // n) for part, n in zip(core, self.cell, strict=True)]
+        known = self.cell_features(image)[(slice(None), *parts)]
+        sizes = [size * n for size, n in zip(known.shape[1:4], self.cell, strict=True)]
+        found = torch.empty((len(image), len(NEIGHBOURS), *sizes), device=image.device)
+        layers = max(1, CELLS_AT_ONCE // math.prod(known.shape[2:4]))
+        for begin in range(0, known.shape[1], layers):
+            logits = self.logits_of_cells(known[:, begin : begin + layers])
+            first = begin * self.cell[0]
+            found[:, :, first : first + logits.shape[2]] = logits[:, : len(NEIGHBOURS)]
+        return found
 
     def logits_of_cells(self, known: torch.Tensor) -> torch.Tensor:
         """Turn what `cell_features` returned into logits (N, C, Z, Y, X)."""

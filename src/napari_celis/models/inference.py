@@ -1,4 +1,4 @@
-"""Affinities of a whole volume and image features at chosen centres, tile by tile in bounded memory."""
+"""Affinities of a whole volume, tile by tile in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError
 from napari_celis.core.symmetry import choose_symmetries
 from napari_celis.core.volume import ArrayLike3D, Box, require_three_axes, require_voxels
-from napari_celis.models.affinity_base import AffinityNet
+from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet
 from napari_celis.models.device import explained_memory
 from napari_celis.models.tiles import (
     Tile,
@@ -40,7 +40,7 @@ class AffinityTile:
     slices: tuple[slice, slice, slice]
     """Where they belong."""
     affinities: np.ndarray
-    """float32 or uint8 (C, Z, Y, X)"""
+    """float32 or uint8 (3, Z, Y, X)"""
     done: int
     """Tiles finished, this one included."""
     total: int
@@ -51,7 +51,6 @@ def affinity_tiles(
     image: ArrayLike3D,
     *,
     dtype: Any = np.float32,
-    with_long_range: bool = False,
     tile_zyx: IntTriple | None = None,
     memory_gb: float = MEMORY_GB,
     box: Box | None = None,
@@ -66,8 +65,6 @@ def affinity_tiles(
         Grey values as in the file; only one window at a time is read.
     dtype : {float32, uint8}
         uint8 stores probability × 255.
-    with_long_range : bool
-        Also return the auxiliary channels.
     tile_zyx : tuple of int, optional
         Size of a tile, rounded up to the network's grid. Unless given, `memory_gb` decides.
     memory_gb : float
@@ -80,13 +77,11 @@ def affinity_tiles(
     tile : AffinityTile
         Disjoint parts that cover the volume or the box; values do not depend on the size of the tiles.
     """
-    n_channels = len(net.settings.offsets) if with_long_range else 3
     as_bytes = _is_bytes(dtype)
     parts = _plan(net, image, tile_zyx, memory_gb, box)
     for done, tile in enumerate(parts, start=1):
-        features = _tile_features(net, image, tile)
         with torch.inference_mode():
-            probabilities = torch.sigmoid(net.logits(features)[0, :n_channels])
+            probabilities = torch.sigmoid(_tile_logits(net, image, tile)[0])
             if as_bytes:
                 probabilities = (probabilities * 255).round().to(torch.uint8)
         z, y, x = (high - low for low, high in zip(tile.low, tile.high, strict=True))
@@ -99,7 +94,6 @@ def predict_affinities(
     image: ArrayLike3D,
     *,
     dtype: Any = np.float32,
-    with_long_range: bool = False,
     tile_zyx: IntTriple | None = None,
     memory_gb: float = MEMORY_GB,
     progress: Progress | None = None,
@@ -108,21 +102,18 @@ def predict_affinities(
 
     Parameters
     ----------
-    net, image, dtype, with_long_range, tile_zyx, memory_gb
+    net, image, dtype, tile_zyx, memory_gb
         As in `affinity_tiles`.
     progress : callable, optional
         Called as `progress(done, total)` after each tile; an exception it raises ends the work.
 
     Returns
     -------
-    affinities : ndarray of float32 or uint8, shape (C, Z, Y, X)
-        Channel c at p joins p and p + `net.settings.offsets[c]`: the neighbours in −z, −y and −x.
+    affinities : ndarray of float32 or uint8, shape (3, Z, Y, X)
+        Channel c at p joins p and its neighbour in −z, −y or −x.
     """
-    n_channels = len(net.settings.offsets) if with_long_range else 3
-    result = np.empty((n_channels, *image.shape), dtype=np.uint8 if _is_bytes(dtype) else np.float32)
-    for tile in affinity_tiles(
-        net, image, dtype=dtype, with_long_range=with_long_range, tile_zyx=tile_zyx, memory_gb=memory_gb
-    ):
+    result = np.empty((len(NEIGHBOURS), *image.shape), dtype=np.uint8 if _is_bytes(dtype) else np.float32)
+    for tile in affinity_tiles(net, image, dtype=dtype, tile_zyx=tile_zyx, memory_gb=memory_gb):
         result[(slice(None), *tile.slices)] = tile.affinities
         if progress is not None:
             progress(tile.done, tile.total)
@@ -162,12 +153,12 @@ def predict_averaged(
     # Edges of a mirrored image belong to the voxel before: one layer more is needed where there is one.
     around = tuple(slice(max(0, part.start - 1), part.stop) for part in box)
     kept = tuple(slice(part.start - more.start, None) for part, more in zip(box, around, strict=True))
-    affinities = np.zeros((3, *(part.stop - part.start for part in box)), dtype=np.float32)
+    affinities = np.zeros((len(NEIGHBOURS), *(part.stop - part.start for part in box)), dtype=np.float32)
     for index, symmetry in enumerate(symmetries):
         turned = SymmetricImage(image, symmetry)
         wanted = turned.box_of((around[0], around[1], around[2]))
         covered = on_grid(wanted, net)
-        found = np.empty((3, *(part.stop - part.start for part in covered)), dtype=np.float32)
+        found = np.empty((len(NEIGHBOURS), *(part.stop - part.start for part in covered)), dtype=np.float32)
         for tile in affinity_tiles(net, turned, box=covered):
             inside = (
                 slice(part.start - low.start, part.stop - low.start)
@@ -180,69 +171,6 @@ def predict_averaged(
         affinities += symmetry.undo_affinities(found[(slice(None), *beyond)])[(slice(None), *kept)]
     affinities /= len(symmetries)
     return affinities
-
-
-def features_at(
-    net: AffinityNet,
-    image: ArrayLike3D,
-    centres: np.ndarray,
-    *,
-    dtype: Any = np.float32,
-    tile_zyx: IntTriple | None = None,
-    memory_gb: float = MEMORY_GB,
-    progress: Progress | None = None,
-) -> np.ndarray:
-    """Compute image features at some voxels; those of the whole volume are never held.
-
-    Parameters
-    ----------
-    net, image, tile_zyx, memory_gb, progress
-        As in `predict_affinities`.
-    centres : ndarray of int, shape (N, 3)
-        Voxels inside the volume, in any order; `lattice` makes regular ones.
-    dtype : {float32, float16}
-        Type of the result.
-
-    Returns
-    -------
-    features : ndarray, shape (N, F)
-        The penultimate layer of the network at each centre.
-    """
-    centres = np.asarray(centres)
-    if centres.ndim != 2 or centres.shape[1] != 3 or centres.dtype.kind not in "iu":
-        raise ModelError(f"`centres` must be integers of shape (N, 3), got {centres.dtype} {centres.shape}.")
-    if len(centres) and ((centres < 0) | (centres >= np.array(image.shape))).any():
-        raise ModelError(f"Some `centres` lie outside the volume of shape {tuple(image.shape)}.")
-    result = np.empty((len(centres), net.n_features), dtype=dtype)
-    parts = _plan(net, image, tile_zyx, memory_gb)
-    for done, tile in enumerate(parts, start=1):
-        inside = np.flatnonzero(((centres >= tile.low) & (centres < tile.high)).all(axis=1))
-        if len(inside):
-            features = _tile_features(net, image, tile)
-            z, y, x = torch.from_numpy((centres[inside] - tile.low).astype(np.int64).T).to(features.device)
-            result[inside] = features[0, :, z, y, x].T.cpu().numpy()
-        if progress is not None:
-            progress(done, len(parts))
-    return result
-
-
-def lattice(shape: IntTriple, stride_zyx: IntTriple, first_zyx: IntTriple = (0, 0, 0)) -> np.ndarray:
-    """List the voxels of a regular lattice, int32 (N, 3).
-
-    Parameters
-    ----------
-    shape : IntTriple
-        Voxels along z, y, x.
-    stride_zyx : IntTriple
-        Voxels between two points.
-    first_zyx : IntTriple
-        The first point.
-    """
-    axes = [
-        np.arange(first, size, stride, dtype=np.int32)
-        for first, size, stride in zip(first_zyx, shape, stride_zyx, strict=True)
-    ]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
 def _is_bytes(dtype: Any) -> bool:
@@ -275,14 +203,13 @@ def _plan(
     return list(tiles(shape, net, (z, y, x), box))
 
 
-@torch.inference_mode()
-def _tile_features(net: AffinityNet, image: ArrayLike3D, tile: Tile) -> torch.Tensor:
-    """Run a network in evaluation mode over one window, and keep the features of its tile."""
+def _tile_logits(net: AffinityNet, image: ArrayLike3D, tile: Tile) -> torch.Tensor:
+    """Run a network in evaluation mode over one window, and keep the logits of its tile."""
     was_training = net.training
     net.eval()
     try:
         with explained_memory(net.device, "Allow smaller tiles with a lower `memory_gb`, or use the CPU."):
             window = torch.from_numpy(net.standardise(read_window(image, tile))).to(net.device)
-            return net.features(window[None, None], tile.core)
+            return net.neighbour_logits(window[None, None], tile.core)
     finally:
         net.train(was_training)

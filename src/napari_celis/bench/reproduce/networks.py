@@ -45,7 +45,7 @@ def measure(experiment: Experiment, report: Report) -> Numbers:
         "affinity": {
             "preset": model.affinity.settings.preset,
             "parameters": n_parameters(model.affinity),
-            "features": model.affinity.n_features,
+            "features": model.affinity.settings.n_features,
             "context_zyx": [2 * reach + 1 for reach in model.affinity.halo_zyx],
             "parts": {name: n_parameters(part) for name, part in model.affinity.named_children()},
         },
@@ -84,7 +84,7 @@ def paper_layers(net: PaperNet) -> list[dict[str, object]]:
     for name in names:
         watch(name)
     with torch.inference_mode():
-        net.eval().logits(net.patch_features(torch.zeros(1, 1, *CONTEXT_ZYX)))
+        net.eval().patch_logits(torch.zeros(1, 1, *CONTEXT_ZYX))
     for hook in hooks:
         hook.remove()
     channels = net.convolution3.out_channels
