@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_celis.core.symmetry import Symmetry, all_symmetries, choose_symmetries
+from napari_celis.core.symmetry import Symmetry, all_symmetries, choose_symmetries, spread_symmetries
 from reference import affinity as reference
 
 
@@ -31,6 +31,24 @@ def test_chosen_symmetries_begin_with_the_identity():
     assert symmetries[0] == Symmetry()
     assert len(set(symmetries)) == 4
     assert len(choose_symmetries((40, 4, 8), 99, np.random.default_rng(0))) == 8
+
+
+@pytest.mark.parametrize(("voxel_size_nm", "n_orders"), [((10, 10, 10), 6), ((40, 4, 4), 2), ((40, 4, 8), 1)])
+def test_spread_symmetries_take_every_order_of_the_axes_before_any_comes_again(voxel_size_nm, n_orders):
+    every = spread_symmetries(voxel_size_nm, 99)
+    assert every[0] == Symmetry()
+    assert len(every) == 8 * n_orders
+    assert set(every) == set(all_symmetries(voxel_size_nm))
+    for begin in range(0, len(every), n_orders):
+        assert len({symmetry.axes for symmetry in every[begin : begin + n_orders]}) == n_orders
+    assert spread_symmetries(voxel_size_nm, 5) == every[:5]
+
+
+def test_the_first_spread_symmetries_turn_the_volume_and_then_mirror_it():
+    axes = [symmetry.axes for symmetry in spread_symmetries((1, 1, 1), 6)]
+    assert axes[:3] == [(0, 1, 2), (1, 2, 0), (2, 0, 1)]
+    mirrored = [symmetry.mirrored for symmetry in spread_symmetries((1, 1, 1), 6)]
+    assert mirrored == [(False,) * 3] * 3 + [(True,) * 3] * 3
 
 
 def test_exchanging_and_mirroring_can_be_left_out():

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from models.small import small_model
 from napari_celis.core.errors import ModelError
-from napari_celis.core.symmetry import choose_symmetries
+from napari_celis.core.symmetry import spread_symmetries
 from napari_celis.models.affinity import build_affinity_net
 from napari_celis.models.affinity_base import AffinitySettings
 from napari_celis.models.apply import affinities_of
@@ -88,7 +88,7 @@ def test_another_recording_is_brought_to_the_known_scale_by_the_whole_image():
 def test_a_symmetry_of_an_image_is_read_part_by_part(shape, data, n, thickness):
     image = np.arange(np.prod(shape)).reshape(shape)
     box = data.draw(boxes(shape))
-    for symmetry in choose_symmetries((thickness, 10.0, 10.0), n, np.random.default_rng(0)):
+    for symmetry in spread_symmetries((thickness, 10.0, 10.0), n):
         view, whole = SymmetricImage(image, symmetry), symmetry.apply(image)
         assert view.shape == whole.shape
         there = view.box_of(box)

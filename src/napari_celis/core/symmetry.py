@@ -103,3 +103,25 @@ def choose_symmetries(voxel_size_nm: Sequence[float], n: int, rng: np.random.Gen
     first, *others = all_symmetries(voxel_size_nm)
     chosen = rng.permutation(len(others))[: n - 1]
     return [first, *(others[i] for i in chosen)]
+
+
+def spread_symmetries(voxel_size_nm: Sequence[float], n: int) -> list[Symmetry]:
+    """List `n` symmetries, or all there are, that differ as much as they can; the identity comes first.
+
+    Every order of the axes comes once before any comes again, those that turn the volume before those that
+    exchange two axes. The latter begin with all axes mirrored.
+
+    Parameters
+    ----------
+    voxel_size_nm : sequence of float
+        Voxel size along z, y, x.
+    n : int
+        How many.
+    """
+    turns: dict[tuple[int, int, int], list[Symmetry]] = {}
+    exchanges: dict[tuple[int, int, int], list[Symmetry]] = {}
+    for symmetry in all_symmetries(voxel_size_nm):
+        is_exchange = sum(place == axis for place, axis in enumerate(symmetry.axes)) == 1
+        (exchanges if is_exchange else turns).setdefault(symmetry.axes, []).append(symmetry)
+    orders = [*turns.values(), *(own[::-1] for own in exchanges.values())]
+    return [symmetry for together in zip(*orders, strict=True) for symmetry in together][:n]

@@ -11,7 +11,7 @@ import torch
 
 from napari_celis.core.descriptors import IntTriple
 from napari_celis.core.errors import ModelError
-from napari_celis.core.symmetry import choose_symmetries
+from napari_celis.core.symmetry import spread_symmetries
 from napari_celis.core.volume import ArrayLike3D, Box, require_three_axes, require_voxels
 from napari_celis.models.affinity_base import NEIGHBOURS, AffinityNet
 from napari_celis.models.device import explained_memory
@@ -148,7 +148,7 @@ def predict_averaged(
     affinities : ndarray of float32, shape (3, Z, Y, X)
         Of the box, with the values that it has in the affinities of the whole image.
     """
-    symmetries = choose_symmetries(net.settings.voxel_size_nm, n_symmetries, np.random.default_rng(0))
+    symmetries = spread_symmetries(net.settings.voxel_size_nm, n_symmetries)
     box = whole(as_shape(image)) if box is None else box
     # Edges of a mirrored image belong to the voxel before: one layer more is needed where there is one.
     around = tuple(slice(max(0, part.start - 1), part.stop) for part in box)

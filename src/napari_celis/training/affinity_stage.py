@@ -24,8 +24,8 @@ from napari_celis.training.budget import affordable, kept_cost, processor_second
 from napari_celis.training.checkpoint import Checkpoint
 from napari_celis.training.records import Records, TrainRecord, within
 
-AVERAGED_SYMMETRIES = 4
-"""Symmetries of the image that affinities are averaged over; more of them gain hardly anything."""
+AVERAGED_SYMMETRIES = 6
+"""Symmetries of the image that affinities are averaged over: each order of the axes of cubes once."""
 KEEP_SECONDS = 30.0
 """An interruption loses at most this much of an affinity network's training."""
 VALIDATIONS, JUDGED_EVERY = 20, 50
