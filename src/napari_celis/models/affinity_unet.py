@@ -82,6 +82,11 @@ def from_cells(cells: torch.Tensor, factor: IntTriple) -> torch.Tensor:
     return voxels.reshape(n, z * a, y * b, x * c, channels // (a * b * c))
 
 
+def rectified(values: torch.Tensor) -> torch.Tensor:
+    """Set what is negative to 0: in place, unless something is learned; autograd would copy views whole."""
+    return functional.relu(values, inplace=not torch.is_grad_enabled())
+
+
 class Convolution(nn.Module):
     """A convolution with batch statistics; they are constants outside training."""
 
@@ -135,7 +140,7 @@ class Down(nn.Module):
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         """Return the coarser map."""
         mixed: torch.Tensor = self.mix(to_cells(values.movedim(1, -1), self.factor))
-        return mixed.relu_().movedim(-1, 1)
+        return rectified(mixed).movedim(-1, 1)
 
 
 class Up(nn.Module):
@@ -183,7 +188,7 @@ class UNet(AffinityNet):
         self.detail = nn.Linear(2 * widths[0], per_cell * self.n_features)
         self.output = nn.Linear(self.n_features, len(settings.offsets))
         self.grid_zyx, self.halo_zyx = _geometry(factors)
-        self.window_bytes = 4 * (2 + 6 * settings.width // per_cell)
+        self.window_bytes = 4 * (2 + 4 * settings.width // per_cell)
         self.core_bytes = 4 * 3 * len(NEIGHBOURS)
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
@@ -205,7 +210,7 @@ class UNet(AffinityNet):
 
     def logits_of_cells(self, known: torch.Tensor) -> torch.Tensor:
         """Turn what `cell_features` returned into logits (N, C, Z, Y, X)."""
-        cells = self.detail(known).relu_()
+        cells = rectified(self.detail(known))
         scores = self.output(cells.view(*cells.shape[:-1], -1, self.n_features)).flatten(-2)
         return from_cells(scores, self.cell).movedim(-1, 1)
 
@@ -218,7 +223,7 @@ class UNet(AffinityNet):
             skips.append(values)
         skips.pop()
         for up, decoder in zip(reversed(self.ups), reversed(self.decoders), strict=True):
-            values = decoder(up(values).add_(skips.pop()).relu_())
+            values = decoder(rectified(skips.pop() + up(values)))
         return torch.cat([stem, values], dim=1).movedim(1, -1)
 
 
