@@ -1,13 +1,13 @@
 """Train one boundary network on the middle of a volume, and judge it on the slabs at both ends.
 
     python benchmarks/accuracy/boundaries.py VOLUME.h5 [--steps N …] [--seeds N …] [--dilation N] [--levels N]
-        [--width N] [--shape-weight X] [--patch Z Y X] [--batch N]
+        [--width N] [--shape-weight X] [--patch Z Y X] [--batch N] [--views N …]
 
 VOLUME.h5 is in the CREMI layout, 125 sections or more. The network learns from z 40 to 84, and is judged on
 z < 35 and z ≥ 90, on supervoxels that come with the volume: single affinities, contacts by their mean
 affinity, and agglomeration by mean affinity, at the best threshold of the slab and at that of the other slab.
 The middle is judged too: what a network cannot tell where it has learned, more data like it does not teach.
-One line of JSON per run.
+One line of JSON per run and number of views, the symmetries of the image that affinities are averaged over.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from napari_celis.training.affinity import AffinityTrainer
 from napari_celis.training.affinity_data import affinity_targets
 from napari_celis.training.affinity_loss import judge
 from napari_celis.training.affinity_settings import PATCH, AffinityTraining, affinity_training
+from napari_celis.training.affinity_stage import AVERAGED_SYMMETRIES
 
 FIT = slice(40, 85)
 SEEN = "learned from, z 45 to 79"
 JUDGED = {"z < 35": slice(0, 35), "z >= 90": slice(90, 125), SEEN: slice(45, 80)}
-SYMMETRIES = 4
 
 
 def train(volume: AnnotatedVolume, arguments: argparse.Namespace, steps: int, seed: int) -> AffinityNet:
@@ -59,10 +59,10 @@ def train(volume: AnnotatedVolume, arguments: argparse.Namespace, steps: int, se
     return trainer.result()
 
 
-def predict(net: AffinityNet, image: np.ndarray, part: slice) -> np.ndarray:
+def predict(net: AffinityNet, image: np.ndarray, part: slice, views: int) -> np.ndarray:
     """Predict a slab with the image around it."""
     begin = max(0, part.start - net.halo_zyx[0])
-    found = predict_averaged(net, image[begin : part.stop + net.halo_zyx[0]], SYMMETRIES)
+    found = predict_averaged(net, image[begin : part.stop + net.halo_zyx[0]], views)
     return np.ascontiguousarray(found[:, part.start - begin : part.stop - begin])
 
 
@@ -80,11 +80,11 @@ def errors(run: Hierarchy, truth: Judge, threshold: float) -> list[float]:
     return [float(found[kind].vi[0]) for kind in (ALL, INSIDE)]
 
 
-def judge_net(net: AffinityNet, volume: AnnotatedVolume) -> dict[str, dict[str, Any]]:
+def judge_net(net: AffinityNet, volume: AnnotatedVolume, views: int) -> dict[str, dict[str, Any]]:
     """Judge a network on both slabs, and where it has learned."""
     block, found, runs = volume.whole, {}, {}
     for name, part in JUDGED.items():
-        affinities = predict(net, block.image, part)
+        affinities = predict(net, block.image, part, views)
         targets, known = affinity_targets(block.truth[part].astype(np.int64), NEIGHBOURS)
         figures = judge(affinities, targets, known)
         problem = Problem.from_labels(
@@ -117,6 +117,7 @@ def main() -> None:
     parser.add_argument("--shape-weight", type=float, default=AffinityTraining.shape_weight)
     parser.add_argument("--patch", nargs=3, type=int, default=[PATCH] * 3, help="voxels along z, y, x")
     parser.add_argument("--batch", type=int, default=AffinityTraining.batch, help="patches per step")
+    parser.add_argument("--views", type=int, nargs="+", default=[AVERAGED_SYMMETRIES])
     arguments = parser.parse_args()
     volume = AnnotatedVolume.read(arguments.volume)
     for steps in arguments.steps:
@@ -126,7 +127,9 @@ def main() -> None:
             seconds = round(time.process_time() - begin, 1)
             varied = ("dilation", "levels", "width", "shape_weight", "patch", "batch")
             row = {"steps": steps, "seed": seed} | {name: getattr(arguments, name) for name in varied}
-            print(json.dumps({**row, "processor_seconds": seconds, **judge_net(net, volume)}), flush=True)
+            for views in arguments.views:
+                judged = judge_net(net, volume, views)
+                print(json.dumps({**row, "processor_seconds": seconds, "views": views, **judged}), flush=True)
 
 
 if __name__ == "__main__":
