@@ -16,6 +16,7 @@ from napari_celis.io.session.file import Session
 from napari_celis.io.session.records import Question, SegmentNote
 from napari_celis.io.session.writer import SessionWriter
 from napari_celis.io.volumes import open_volume
+from napari_celis.pipeline import session_identity
 from napari_celis.pipeline.session_merge import Conflict
 from napari_celis.pipeline.sessions import go_on
 from pipeline.session_run import begin, work, write_data
@@ -187,6 +188,19 @@ def test_replay_tells_differences(celis, session, tmp_path):
     figures = json.loads((tmp_path / "j").read_text())
     assert {one["number"] for one in figures["differences"]} >= set(range(2, 15))
     assert figures["largest_error"] > 0.1
+    assert "computes other affinities" not in out
+
+
+def test_replay_says_when_affinities_are_others(celis, session, monkeypatch):
+    monkeypatch.setattr(session_identity, "AFFINITY_REVISION", 99)
+    code, out, _ = celis("replay", session)
+    assert code == 0
+    assert "other affinities" not in out
+    with Session.open(session) as opened:
+        opened._connection.sql.execute("UPDATE events SET score = score + 1 WHERE number = 2")
+    code, out, _ = celis("replay", session)
+    assert code == 1
+    assert "computes other affinities" in out
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from napari_celis.io.session.kept_arrays import KeptArrays, folder_beside
 from napari_celis.io.session.records import SessionError
 from napari_celis.models import apply
 from napari_celis.models.model_file import load_model, save_model
+from napari_celis.pipeline import kept_preparation
 from napari_celis.pipeline.choice import Decided
 from napari_celis.pipeline.kept_preparation import keep_scores
 from napari_celis.pipeline.replay import prepare_replay, replay
@@ -87,6 +88,15 @@ def test_the_preparation_is_kept_and_used(made, folder, monkeypatch):
         keep_scores(session.head, KeptArrays(beside), agglomerator)
     with Session.open(folder / "work.celis") as session, go_on(session).agglomerator as agglomerator:
         assert sum(scores.initial.evaluations for scores in agglomerator.specs) == 0 < n_evaluations
+        assert_same(agglomerator, made[1])
+
+
+def test_affinities_of_a_program_that_computes_others_are_not_used(made, folder, monkeypatch):
+    calls, original = [], apply.affinities_of
+    monkeypatch.setattr(kept_preparation, "AFFINITY_REVISION", 99)
+    monkeypatch.setattr(apply, "affinities_of", lambda *a, **o: calls.append(1) or original(*a, **o))
+    with Session.open(folder / "work.celis") as session, go_on(session).agglomerator as agglomerator:
+        assert calls == [1]
         assert_same(agglomerator, made[1])
 
 

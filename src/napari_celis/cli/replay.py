@@ -44,12 +44,14 @@ def replay(
     from napari_celis.io.session.table import write_table
     from napari_celis.pipeline.replay import prepare_replay
     from napari_celis.pipeline.replay import replay as replay_session
+    from napari_celis.pipeline.session_identity import remark_on_affinities
 
     require_session_outputs(session, table=table, json=json)
     begin = time.monotonic()
     with Session.open(session, read_only=True) as opened:
         if table is not None:
             write_table(opened.events(), table)
+        remark = remark_on_affinities(opened.head)
         with stage_bars() as report:
             divider = prepare_replay(opened, relocations(relocate), report, say)
         agglomerator, error, differences = divider.agglomerator, 0.0, []
@@ -82,4 +84,6 @@ def replay(
         f"score {error:.2g} (tolerance {tolerance:.2g})."
     )
     if differences:
+        if remark:
+            typer.echo(remark)
         raise typer.Exit(1)

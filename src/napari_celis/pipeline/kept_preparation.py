@@ -16,6 +16,7 @@ from napari_celis.io.session.checksums import text_checksum
 from napari_celis.io.session.kept_arrays import KeptArrays
 from napari_celis.io.session.records import SessionHead
 from napari_celis.io.volumes import read_labels
+from napari_celis.models import AFFINITY_REVISION
 from napari_celis.pipeline.choice import Atoms, Choice
 from napari_celis.pipeline.recipe import Prepared
 from napari_celis.pipeline.session_identity import supervoxels_checksum
@@ -27,7 +28,8 @@ def _affinity_key(head: SessionHead) -> str:
     image, given = head.volume("image"), head.volume("affinities")
     if given is not None:
         return given.checksum
-    return text_checksum("affinities", image.checksum if image else "", head.model_checksum)
+    known = (image.checksum if image else "", head.model_checksum, str(AFFINITY_REVISION))
+    return text_checksum("affinities", *known)
 
 
 def _supervoxels_key(head: SessionHead) -> str:

@@ -13,9 +13,10 @@ from napari_celis.io.affinities import open_affinities
 from napari_celis.io.session.records import ROLES, Role, SessionError, SessionHead, SessionVolume
 from napari_celis.io.targets import split_target
 from napari_celis.io.volumes import open_volume
+from napari_celis.models import AFFINITY_REVISION
 from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.recipe import Inputs
-from napari_celis.pipeline.session_identity import BEGINS_WITH, model_checksum, role_checksum
+from napari_celis.pipeline.session_identity import BEGINS_WITH, REVISION, model_checksum, role_checksum
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import PolicyName
@@ -86,6 +87,7 @@ def describe(
         "threshold": repr(float(choice.stop_at)),
         "any_voxel_size": str(int(choice.any_voxel_size)),
         BEGINS_WITH: choice.decided.digest,
+        REVISION: str(AFFINITY_REVISION),
     }
     return SessionHead(
         tuple(volumes),

@@ -17,6 +17,7 @@ from napari_celis.io.session.checksums import (
     text_checksum,
 )
 from napari_celis.io.session.records import Role, SessionError, SessionHead, SessionVolume
+from napari_celis.models import AFFINITY_REVISION
 from napari_celis.pipeline.choice import Choice
 from napari_celis.pipeline.recipe import Inputs
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 BEGINS_WITH = "begins_with"
 """Setting: digest of what was decided before the run began; empty where that is nothing."""
+
+
+REVISION = "affinity_revision"
+"""Setting: `AFFINITY_REVISION` of the program that computed the affinities; sessions of before have none."""
 
 
 class ChangedDataError(SessionError):
@@ -92,6 +97,16 @@ def require_same_start(head: SessionHead, choice: Choice) -> None:
             "The session began with other segments than these: the block-wise result has changed, or this is "
             "another box. Write its answers back first, or begin a new session."
         )
+
+
+def remark_on_affinities(head: SessionHead) -> str:
+    """Say that affinities were computed in another way when a session was made; empty if they were not."""
+    if head.volume("affinities") is not None or head.settings.get(REVISION, "1") == str(AFFINITY_REVISION):
+        return ""
+    return (
+        "The session was made by a version of napari-celis that computes other affinities from the same "
+        "image, so its scores cannot come out the same."
+    )
 
 
 def require_same_model(head: SessionHead, model: CelisModel, path: str) -> None:

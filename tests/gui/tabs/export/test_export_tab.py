@@ -9,20 +9,23 @@ import threading
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from napari.layers import Layer
 from PIL import Image
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QMessageBox
 
+from gui.conftest import small_volumes
 from gui.tabs.export.conftest import export, fill, names, press
 from napari_celis.core.errors import VolumeError
 from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.layers.volume_layers import volume_to_layer
 from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export import export_jobs, export_tab
 from napari_celis.gui.tabs.export.export_tab import ExportTab
 from napari_celis.io.decisions import read_decision_log, read_merge_list
-from napari_celis.io.volumes import open_volume
+from napari_celis.io.volumes import open_volume, write_volume
 
 
 def test_every_button_in_a_real_window(qtbot, make_napari_viewer, dialog, tmp_path):
@@ -319,6 +322,26 @@ def test_volumes_of_a_page_are_not_replaced_unasked(windowless, qtbot, dialog, a
     assert asked == ["look-image.precomputed and look-segmentation.precomputed exist already. Replace?"]
     assert not tab.is_busy
     assert not dialog.name.exists()
+
+
+@pytest.mark.parametrize("name", ["mine.h5", "mine.zarr", "look.html"])
+def test_nothing_is_written_over_what_a_layer_shows(windowless, qtbot, dialog, answers, tmp_path, name):
+    workspace, tab = windowless
+    asked, given = answers
+    given.append(QMessageBox.StandardButton.Yes)
+    truth = small_volumes()["truth"]
+    path = tmp_path / ("look-segmentation.precomputed" if name == "look.html" else name)
+    dataset = ":volumes/labels/neuron_ids" if path.suffix == ".h5" else ""
+    write_volume(truth, f"{path}{dataset}", kind="labels")
+    data, settings, _ = volume_to_layer(open_volume(f"{path}{dataset}"), "labels")
+    workspace.viewer.add_layer(Layer.create(data, {**settings, "name": "precious"}, "labels"))
+    tab.form.format.setCurrentIndex(max(0, tab.form.format.findData(path.suffix)))
+    dialog.name = tmp_path / name
+    press(qtbot, tab.neuroglancer if name == "look.html" else tab.export)
+    assert "is open as the layer 'precious'" in workspace.messages.current.text
+    assert asked == []
+    assert not tab.is_busy
+    np.testing.assert_array_equal(open_volume(f"{path}{dataset}").read(), truth.read())
 
 
 def test_a_run_can_be_exported_when_all_layers_are_gone(windowless, qtbot, dialog, tmp_path):

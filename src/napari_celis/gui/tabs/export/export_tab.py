@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from napari_celis.gui.tabs.export.export_jobs import (
     write_picture,
     write_surfaces,
 )
+from napari_celis.gui.tabs.export.open_files import require_not_open
 from napari_celis.io.decisions import standing_merges, write_decision_log, write_merge_list
 from napari_celis.pipeline.stages import Report
 
@@ -159,7 +160,9 @@ class ExportTab(QWidget):
         name = self._ask_name("Page that opens neuroglancer", "neuroglancer.html", "Page (*.html)", ".html")
         top = self.form.role.currentData()
         roles = ["image", top] if self._workspace.data.image_layer is not None and top != "image" else [top]
-        if name and may_replace(self, name, (folder_beside(Path(name), role) for role in roles)):
+        if not name:
+            return
+        if self._may_write(name, [folder_beside(Path(name), role) for role in roles]):
             parts = [self.form.part(role) for role in roles]
             selected, position = self._selected(), self._position_nm()
             self._run(lambda report: write_neuroglancer(parts, Path(name), selected, position, report))
@@ -234,7 +237,13 @@ class ExportTab(QWidget):
             return ""
         self._folder = Path(name).parent
         complete = name if Path(name).suffix.lower() in suffixes else name + suffixes[0]
-        return complete if may_replace(self, name, [Path(complete)]) else ""
+        return complete if self._may_write(name, [Path(complete)]) else ""
+
+    def _may_write(self, chosen: str, targets: Sequence[Path]) -> bool:
+        """Ask whether files may be replaced that the dialog did not ask about; what is open may not be."""
+        for target in targets:
+            require_not_open(self._workspace.viewer.layers, target)
+        return may_replace(self, chosen, targets)
 
     def _run(self, work: Callable[[Report], Path]) -> None:
         """Write in the background; the tab says what came of it."""
