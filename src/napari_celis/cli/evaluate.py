@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_celis.cli.app import app
-from napari_celis.cli.options import JsonOption, require_outputs, write_json
+from napari_celis.cli.options import JsonOption, require_outputs, say, write_json
 from napari_celis.cli.outputs import require_distinct
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def evaluate(
     json: JsonOption = None,
 ) -> None:
     """Compare a segmentation with the truth: VI, Rand F1, adapted Rand, worst splits and merges."""
-    from napari_celis.core.volume import require_same_shape
+    from napari_celis.core.volume import grey_warning, require_same_shape
     from napari_celis.evaluation import metrics
     from napari_celis.evaluation.contingency import contingency_table
     from napari_celis.io.volumes import open_volume, read_labels
@@ -60,6 +60,9 @@ def evaluate(
     segmentation_volume, truth_volume = open_volume(segmentation), open_volume(truth)
     require_same_shape(segmentation=segmentation_volume, truth=truth_volume)
     segment_labels, truth_labels = read_labels(segmentation_volume), read_labels(truth_volume)
+    for name, labels in (("SEG", segment_labels), ("TRUTH", truth_labels)):
+        if (warning := grey_warning(labels, f"{name} looks")) is not None:
+            say(f"Remark: {warning}")
     ignored = metrics.ignore_boundary(truth_labels, ignore_boundary)
 
     everywhere = _figures(contingency_table(segment_labels, truth_labels), worst)

@@ -291,13 +291,8 @@ def role_warnings(image: np.ndarray | None = None, supervoxels: np.ndarray | Non
     warnings : list of str
         Sentences for the user; empty when nothing is strange.
     """
-    warnings = []
-    share = None if supervoxels is None else _share_of_equal_neighbours(supervoxels)
-    if share is not None and share < FEW_EQUAL:
-        warnings.append(
-            f"the supervoxels look like grey values: {share:.0%} of neighbouring voxels have the same id, "
-            "where about 90 % are usual. Are image and supervoxels exchanged?"
-        )
+    grey = None if supervoxels is None else grey_warning(supervoxels, "the supervoxels look")
+    warnings = [] if grey is None else [f"{grey} Are image and supervoxels exchanged?"]
     is_whole = image is not None and image.dtype.kind in "ui"
     share = _share_of_equal_neighbours(image) if image is not None and is_whole else None
     if share is not None and share > MANY_EQUAL:
@@ -306,6 +301,25 @@ def role_warnings(image: np.ndarray | None = None, supervoxels: np.ndarray | Non
             "less than 10 % are usual. Are image and supervoxels exchanged?"
         )
     return warnings
+
+
+def grey_warning(labels: np.ndarray, subject: str) -> str | None:
+    """Say that labels look like an image; None if they do not.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (Z, Y, X)
+        As chosen.
+    subject : str
+        How the sentence begins: what looks so, with its verb.
+    """
+    share = _share_of_equal_neighbours(labels)
+    if share is None or share >= FEW_EQUAL:
+        return None
+    return (
+        f"{subject} like grey values: {share:.0%} of neighbouring voxels have the same id, where about 90 % "
+        "are usual."
+    )
 
 
 def _share_of_equal_neighbours(array: np.ndarray) -> float | None:
