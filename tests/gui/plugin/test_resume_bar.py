@@ -7,6 +7,7 @@ import numpy as np
 from gui.conftest import kept
 from gui.patience import be_patient
 from gui.windows import in_file, open_window, prepare
+from napari_celis.gui.session.background.job import Job
 from napari_celis.gui.session.engine.commands import Redo
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.session_run import SessionWish
@@ -72,6 +73,34 @@ def test_a_new_window_goes_on_with_exactly_what_stood(qtbot):
     qtbot.waitUntil(lambda: len(workspace.run.engine.snapshot.steps) == len(before.steps) - 1)
     assert workspace.run.session_path == path
     assert in_file(path) == kept(before.steps[:-1])
+    workspace.dispose()
+
+
+def test_the_threshold_is_kept_and_other_sessions_are_not_offered_to_who_goes_on(qtbot):
+    be_patient(qtbot)
+    workspace, _ = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    engine.merge(FIRST + 1, FIRST + 2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 1)
+    workspace.dispose()
+
+    workspace, _ = open_window(qtbot)
+    engine = prepare(qtbot, workspace)
+    engine.set_threshold(0.625)
+    engine.step(2)
+    qtbot.waitUntil(lambda: len(engine.snapshot.steps) == 2)
+    engine.set_threshold(0.75)
+    path = workspace.run.session_path
+    workspace.dispose()
+
+    workspace, offer = open_window(qtbot)
+    qtbot.waitUntil(lambda: len(offer.runs) == 2)
+    offer.choice.setCurrentIndex([saved.path for saved in offer.runs].index(path))
+    offer.go.click()
+    qtbot.waitUntil(lambda: workspace.run.engine is not None and not workspace.preparation.is_busy)
+    assert workspace.run.engine.threshold == 0.75
+    qtbot.waitUntil(lambda: not offer.resume.findChildren(Job))
+    assert offer.isHidden()
     workspace.dispose()
 
 

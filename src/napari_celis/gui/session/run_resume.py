@@ -58,7 +58,8 @@ class RunResume(QObject):
         self._searched_for = wanted
         self._given_up = []
         self.dismiss()
-        if counted is None or data.model is None:
+        # Who has decided something goes on with that: whatever is older lies behind it.
+        if counted is None or data.model is None or (run.engine is not None and run.engine.snapshot.steps):
             return
         supervoxels, model, own = counted.supervoxels, data.model, run.session_path
         model_path, decided = data.sources().model, data.decided

@@ -16,7 +16,7 @@ from napari_celis.pipeline.session_data import Sources, moved
 
 
 class SessionRecorder:
-    """Keeps decisions in a session; all methods but `put_aside` and `take_up` belong to the engine's thread.
+    """Keeps decisions in a session; all methods belong to the engine's thread, unless they say otherwise.
 
     Parameters
     ----------
@@ -40,6 +40,8 @@ class SessionRecorder:
         self._put_aside: list[Question] = []
         self._words: list[SegmentNote] = []
         """Names and notes of segments that are not written yet."""
+        self._threshold: float | None = None
+        """Where runs stop, if that was changed and is not written yet."""
         self._lock = threading.Lock()
         self.skipped: list[tuple[int, int]] = []
         """Ids of supervoxels whose decisions are put aside, now or at an earlier time."""
@@ -71,6 +73,11 @@ class SessionRecorder:
         """Take names and notes of segments, in place of those at the same supervoxels."""
         self._words += notes
 
+    def hear_threshold(self, value: float) -> None:
+        """Take where runs stop from now on, in any thread; by itself it begins no file."""
+        with self._lock:
+            self._threshold = value
+
     def add_split(self, split: SessionSplit) -> None:
         """Take where a supervoxel was split; the event that says so follows."""
         if self._writer is None:
@@ -101,9 +108,12 @@ class SessionRecorder:
             if words:
                 self._writer.session.note_segments(words)
                 del self._words[: len(words)]
+            self._write_threshold(self._writer.session)
 
     def put_aside(self, u_id: int, v_id: int, note: str = "") -> None:
         """Keep that somebody is unsure of a decision; before the first one there is no file, so it waits.
+
+        May be called in any thread, as `take_up`.
 
         Parameters
         ----------
@@ -216,6 +226,12 @@ class SessionRecorder:
         assert self._writer is not None
         self._writer.note = note
         self._writer(event)
+
+    def _write_threshold(self, session: Session) -> None:
+        with self._lock:
+            value, self._threshold = self._threshold, None
+        if value is not None and session.head.settings.get("threshold") != repr(value):
+            session.change_head(settings={**session.head.settings, "threshold": repr(value)})
 
     def _write_put_aside(self, session: Session) -> None:
         while self._put_aside:

@@ -116,6 +116,7 @@ class EngineThread:
     @threshold.setter
     def threshold(self, value: float) -> None:
         self._stepper.threshold = value
+        self._stepper.recording.hear_threshold(value)
 
     def set_speed(self, steps_per_second: float | None) -> None:
         """Limit the speed of runs; None is as fast as possible."""

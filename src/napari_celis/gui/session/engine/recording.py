@@ -28,6 +28,9 @@ class DecisionRecorder(Protocol):
     def hear_words(self, notes: Sequence[SegmentNote]) -> None:
         """Take names and notes of segments, in place of those at the same supervoxels."""
 
+    def hear_threshold(self, value: float) -> None:
+        """Take where runs stop from now on; called in any thread, written with what is written next."""
+
     def add_split(self, split: SessionSplit) -> None:
         """Take where a supervoxel was split; the event that says so follows."""
 
@@ -69,6 +72,11 @@ class Recording:
         """Pass on names and notes of segments."""
         if self._recorder is not None:
             self._recorder.hear_words(notes)
+
+    def hear_threshold(self, value: float) -> None:
+        """Pass on where runs stop from now on; called in any thread."""
+        if self._recorder is not None:
+            self._recorder.hear_threshold(value)
 
     def add_split(self, split: SessionSplit) -> None:
         """Pass on where a supervoxel was split."""
