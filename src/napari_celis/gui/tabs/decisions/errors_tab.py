@@ -28,7 +28,7 @@ NO_TRUTH = "There is no truth to compare with. Choose one on the tab Data, then 
 NO_ERRORS = "No error is left: every segment is one true object."
 HELP = "Worst first. Click one to go where most of it can be put right."
 NO_CONTACT = "No two of the largest pieces of this error touch."
-MIXED = "No merge is to blame: supervoxel {} itself holds several objects. Split it with {}."
+MIXED = "Supervoxel {} itself holds several objects, and no cut helps as much: split it with {}."
 N_WORST = 30
 
 
