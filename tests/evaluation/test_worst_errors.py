@@ -31,9 +31,7 @@ def test_bits_pieces_and_sizes_are_those_of_the_volume(seed, operations):
         for operation, choice in operations:
             operate(agglomerator, operation, choice)
         table = contingency_table(agglomerator.labels(), truth)
-        found = worst_errors(
-            overlaps, agglomerator.actions, agglomerator.segment_ids(), agglomerator.taken(), limit=100
-        )
+        found = worst_errors(overlaps, agglomerator.merges.trees(), limit=100)
         for kind, expected in (("split", worst_splits(table, 100)), ("merge", worst_merges(table, 100))):
             own = [error for error in found if error.kind == kind]
             wanted = [fault for fault in expected if kind == "split" or fault.object_id != 0]
@@ -51,7 +49,7 @@ def test_the_contact_lies_between_two_pieces_and_deciding_there_helps():
         overlaps = overlaps_of(contingency_table(supervoxels.dense, truth), supervoxels.n)
 
         def worst():
-            return worst_errors(overlaps, actions, agglomerator.segment_ids(), agglomerator.taken())
+            return worst_errors(overlaps, agglomerator.merges.trees())
 
         for n_left in range(agglomerator.n_segments, 1, -1):
             (error,) = worst()

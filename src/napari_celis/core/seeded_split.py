@@ -10,6 +10,7 @@ from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.errors import ActionError
 from napari_celis.core.journal import Step
 from napari_celis.core.protection import require_not_done
+from napari_celis.core.seed_surroundings import voxels_around
 from napari_celis.core.seeded_cut import (
     contact_strength,
     contacts_inside,
@@ -24,6 +25,8 @@ from napari_celis.core.splitting import carry_out_split
 from napari_celis.core.volume import Triple
 
 Voxel = tuple[int, int, int]
+HARDLY = 0.1
+"""A side with less than this share of the voxels around its seeds has hardly grown from them."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class SeededSplit:
     n_first_pieces: int
     """Segments that the first side consists of."""
     n_second_pieces: int
+    has_hardly_grown: tuple[bool, bool] = (False, False)
+    """Of each side whether it has far fewer voxels than lie around its seeds: rather a slip than a neuron."""
 
 
 def plan_seeded_split(
@@ -105,7 +110,14 @@ def plan_seeded_split(
         volume = volume.divided(splits[-1])
     after = np.append(members, np.arange(supervoxels.n + 1, volume.supervoxels.n + 1))
     on_first, n_pieces = _sides(volume, after, seeds, affinities)
-    return SeededSplit(seeds, members, tuple(splits), volume, after[on_first], after[~on_first], *n_pieces)
+    sides = after[on_first], after[~on_first]
+    around = [
+        voxels_around(supervoxels.dense, members, own_seeds, others, voxel_size_nm)
+        for own_seeds, others in ((seeds.first, seeds.second), (seeds.second, seeds.first))
+    ]
+    sizes = [int(volume.supervoxels.sizes[side].sum()) for side in sides]
+    is_tiny = sizes[0] < HARDLY * around[0], sizes[1] < HARDLY * around[1]
+    return SeededSplit(seeds, members, tuple(splits), volume, *sides, *n_pieces, is_tiny)
 
 
 def carry_out_seeded_split(

@@ -22,6 +22,12 @@ class ErrorCurve:
     merge: np.ndarray
     """In bits, float64 (P,)."""
 
+    def with_point(self, n_steps: int, split: float, merge: float) -> ErrorCurve:
+        """Return the curve with one more point at its end."""
+        return ErrorCurve(
+            np.append(self.n_steps, n_steps), np.append(self.split, split), np.append(self.merge, merge)
+        )
+
 
 class PastErrors:
     """Tells the errors of any earlier state; one thread at a time may ask.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from napari.components import ViewerModel
@@ -21,6 +23,7 @@ from napari_celis.gui.session.session_run import SessionWish
 from napari_celis.gui.session.split_tool import DONE, IS_BUSY, NO_PREVIEW, NO_SEGMENT, TWO_SEGMENTS, Seed
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.decisions_tab import DecisionsTab
+from napari_celis.gui.tabs.decisions.split_box import plan_text
 from napari_celis.gui.tabs.export.export_form import export_volume
 from napari_celis.io.session.file import Session
 
@@ -205,6 +208,11 @@ def test_a_supervoxel_with_both_colours_becomes_two(canvas, qtbot):
     shown = np.asarray(canvas.highlight.segments.data[...])
     assert (shown[NEAR], shown[FAR]) == (FIRST, SECOND)
     assert set(np.unique(shown[tables.supervoxels.dense == LEFT])) == {FIRST, SECOND}
+    assert "only" not in plan_text(plan)
+    n_blue = int(plan.volume.supervoxels.sizes[plan.second_side].sum())
+    warned = plan_text(replace(plan, has_hardly_grown=(False, True)))
+    assert f"The blue side has only {n_blue} voxels." in warned
+    assert "orange side" not in warned
     assert engine.tables is tables
     carry_out(qtbot, canvas)
 

@@ -20,6 +20,7 @@ TICK = 9
 """Length of the marks that point at the contact, in pixels."""
 BACKGROUND, INK, SHADE = QColor("#15171B"), QColor("#F2F2F2"), QColor(0, 0, 0, 150)
 NAMES = {0: "xy · z {}", 1: "xz · y {}", 2: "zy · x {}"}
+DRAWING, NOT_HERE = "drawing in 3-D …", "One of the two has no voxel here."
 BAR_SHARE = 0.3
 """Share of the width of a tile that the scale bar takes at most."""
 WHEEL_STEP, CLOSEST, FURTHEST = 1.2, 6.0, 0.6
@@ -139,10 +140,12 @@ class ContactTiles(QWidget):
             painter.drawLine(start, start + step)
 
     def _draw_body(self, painter: QPainter, tile: QRectF) -> None:
-        body = None if self.evidence is None else self.evidence.body
+        assert self.evidence is not None
+        body = self.evidence.body
         if body is None:
             painter.setPen(INK)
-            painter.drawText(tile, Qt.AlignmentFlag.AlignCenter, "drawing in 3-D …")
+            text = NOT_HERE if self.evidence.is_complete else DRAWING
+            painter.drawText(tile, Qt.AlignmentFlag.AlignCenter, text)
         else:
             side = min(tile.width(), tile.height())
             place = QRectF(tile.center().x() - side / 2, tile.center().y() - side / 2, side, side)

@@ -12,12 +12,12 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_celis.core.errors import CelisError
 from napari_celis.core.volume import Triple
-from napari_celis.gui.canvas.contact_pane import NOTE, ContactPane
+from napari_celis.gui.canvas.contact_header import ContactHeader
+from napari_celis.gui.canvas.contact_pane import ContactPane
 from napari_celis.gui.canvas.contact_tiles import Look
 from napari_celis.gui.canvas.key_table import KeyChoice
 from napari_celis.gui.layers.volume_files import volume_of
 from napari_celis.gui.qt.colours import OKABE_ITO
-from napari_celis.gui.qt.numbers import short_number
 from napari_celis.gui.session.evidence.evidence import Scene, look_at, section_at
 from napari_celis.gui.session.evidence.sides import sides_of
 from napari_celis.gui.session.evidence.store import EvidenceStore, Request
@@ -28,7 +28,6 @@ CANVAS_HALF = 40.0
 """What the canvas shows on either side of a contact, in voxels, while no pictures of it were made."""
 AHEAD = 5
 """Questions that are made ready before they are asked."""
-HINTS = (("yes", "yes"), ("no", "no"), ("not_here", "not here"), ("unsure", "unsure"), ("next", "next"))
 
 
 class ContactView(QObject):
@@ -48,7 +47,6 @@ class ContactView(QObject):
     def __init__(self, workspace: Workspace, keys: KeyChoice, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._workspace, self._run, self._decisions = workspace, workspace.run, workspace.decisions
-        self._keys = keys
         self.pane = ContactPane(COLOURS) if hasattr(workspace.viewer, "window") else None
         """None where the viewer has no window."""
         self.store = EvidenceStore(self)
@@ -60,13 +58,14 @@ class ContactView(QObject):
         self.look = Look.OUTLINE
         if self.pane is None:
             return
+        self.header = ContactHeader(self.pane, self._run, self._decisions, keys, COLOURS)
         self.pane.place_in(workspace.viewer)
         self._prefetch_timer = QTimer(self)
         self._prefetch_timer.setSingleShot(True)
         self._prefetch_timer.timeout.connect(self._prefetch)
         self._decisions.asked.connect(self.show_question)
         self._decisions.changed.connect(self._follow)
-        self._decisions.order.changed.connect(self._prefetch_timer.start)
+        self._decisions.order.changed.connect(self._on_order)
         self._run.changed.connect(self._on_run)
         self._run.advanced.connect(self._on_advanced)
         self.store.made.connect(self._on_made)
@@ -74,9 +73,9 @@ class ContactView(QObject):
         self.pane.tiles.turned.connect(self._on_turned)
         self.pane.note.textEdited.connect(self._on_note)
         self.pane.note.returnPressed.connect(self.pane.tiles.setFocus)
-        keys.changed.connect(self._name_keys)
+        keys.changed.connect(self.header.show_keys)
         workspace.closing.connect(self.store.close)
-        self._name_keys()
+        self.header.show_keys()
         self._on_run()
 
     @property
@@ -138,7 +137,8 @@ class ContactView(QObject):
         if evidence is None:
             evidence = look_at(self._scene, request.position, request.side_of, with_body=False)
             self.store.want([request])
-        self._name(request)
+        self.header.show_question(action, request)
+        self.header.show_place(action)
         self._switch(is_on=True)
         self.pane.tiles.show_evidence(evidence)
         self._prefetch_timer.start()
@@ -147,37 +147,6 @@ class ContactView(QObject):
         if self.pane is not None and self.is_shown != is_on:
             self.pane.switch(is_on)
             self.shown.emit()
-
-    def _name(self, request: Request) -> None:
-        """Write the question, the two segments and the place in the queue above the tiles."""
-        assert self.pane is not None
-        engine = self._run.engine
-        if engine is None:
-            return
-        tables, segment_ids = engine.tables, engine.snapshot.segment_ids
-        ends = int(tables.actions.u[self._action]), int(tables.actions.v[self._action])
-        is_made = bool(segment_ids[ends[0]] == segment_ids[ends[1]])
-        sizes = tables.supervoxels.sizes
-        parts = []
-        for side, (end, colour) in enumerate(zip(ends, COLOURS, strict=True), start=1):
-            name = int(tables.supervoxels.ids[end] if is_made else segment_ids[end])
-            voxels = short_number(int(sizes[request.side_of == side].sum()))
-            parts.append(f'<span style="color:{colour}">■</span> {name} ({voxels} voxels)')
-        asked = "Merged. Still right?" if is_made else "Same neuron?"
-        if is_made and not engine.snapshot.taken[self._action]:
-            asked = "One segment already, by other merges."
-        self.pane.question.setText(f"<b>{asked}</b> &nbsp; {' &nbsp; '.join(parts)}")
-        order = self._decisions.order.open_actions()
-        at = np.flatnonzero(order == self._action)
-        self.pane.place.setText(f"{at[0] + 1:,} of {len(order):,}" if len(at) else "")
-
-    def _name_keys(self) -> None:
-        assert self.pane is not None
-        keys = self._keys.keys
-        hints = [f"<b>{keys[name]}</b> {text}" for name, text in HINTS]
-        more = f"hold <b>{keys['blink']}</b> image · <b>?</b> keys"
-        self.pane.keys.setText(f"{' · '.join(hints)} &nbsp; {more}")
-        self.pane.note.setPlaceholderText(NOTE.format(keys["note"]))
 
     # Making.
 
@@ -245,11 +214,20 @@ class ContactView(QObject):
         if not self.is_shown or self._request is None:
             return
         request = self._request_of(self._action)
-        if request is not None and request.key != self._request.key:
+        if request is None:
+            return
+        # Also where both sides are the same as before: the merge may have been made or cut.
+        self.header.show_question(self._action, request)
+        if request.key != self._request.key:
             self._request = request
-            self._name(request)
             self._prefetch_timer.start()
             self._on_made(request.key)
+
+    def _on_order(self) -> None:
+        """Show where the question is in the queue now, and make those ready that come next."""
+        if self.is_shown:
+            self.header.show_place(self._action)
+        self._prefetch_timer.start()
 
     def _on_run(self) -> None:
         self._switch(is_on=False)

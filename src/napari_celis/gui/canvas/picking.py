@@ -285,6 +285,8 @@ class CanvasPicker(QObject):
             text = "{yes} still right · {no} cut this merge · {unsure} unsure · Esc clear · ? all keys"
         elif pair.is_one_segment:
             text = "Both are in one segment: {cut} cuts between them · click another · Esc clear"
+        elif pair.is_kept_apart:
+            text = "A decision keeps them apart: {next} next question · click another · Esc clear"
         elif pair.action < 0:
             text = "They do not touch: click another segment · {keep_apart} keep apart · Esc clear"
         else:

@@ -11,6 +11,7 @@ from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.geometry import RunGeometry
 from napari_celis.gui.session.run import Run
 from napari_celis.gui.session.selection import Selection
+from napari_celis.gui.session.standing import Standing, kept_apart_by, standing_of
 
 REFRESH_MS = 400
 """Time between two looks at a decision while a run goes on."""
@@ -75,16 +76,20 @@ class InspectedPair(QObject):
     @property
     def apart_by(self) -> tuple[int, int] | None:
         """Ids of the supervoxels whose decision keeps the two selected segments apart; None if none does."""
-        engine, pair = self._run.engine, self._segments()
-        if engine is None or len(self._selection.supervoxels) < 2:
+        engine, selected = self._run.engine, self._selection.supervoxels
+        if engine is None or len(selected) < 2:
             return None
-        find = engine.tables.supervoxels.index_of
-        found = (
-            ends
-            for ends in engine.snapshot.constraints
-            if {self._run.segment_of(find(end)) for end in ends} == pair
-        )
-        return next(found, None)
+        first, second = selected
+        return kept_apart_by(engine.tables, engine.snapshot, first, second)
+
+    @property
+    def standing(self) -> Standing | None:
+        """How the two selected segments stand to each other; None unless two are selected."""
+        engine, selected = self._run.engine, self._selection.supervoxels
+        if engine is None or len(selected) < 2:
+            return None
+        first, second = selected
+        return standing_of(engine.tables, engine.snapshot, first, second, self.action)
 
     @property
     def done_segments(self) -> list[int]:

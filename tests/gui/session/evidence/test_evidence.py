@@ -39,6 +39,53 @@ def test_the_contact_lies_in_the_middle_and_stays_free(voxel_nm):
     assert evidence.body.picture[..., 3].max() == 255
 
 
+@pytest.mark.parametrize("voxel_nm", [(1.0, 1.0, 1.0), (40.0, 4.0, 4.0)])
+@pytest.mark.parametrize("n_voxels", [1, 5])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_segment_of_few_voxels_is_seen_wherever_it_lies(voxel_nm, n_voxels, axis, is_first):
+    for shift in range(4):
+        dense, position = np.ones((90, 90, 90), dtype=np.int32), np.full(3, 40.0 + shift)
+        place = [slice(40 + shift, 41 + shift)] * 3
+        place[axis - 1] = slice(40 + shift, 40 + shift + n_voxels)
+        dense[tuple(place)] = 2
+        position[axis] += -0.5 if is_first else 0.5
+        scene = Scene(dense, voxel_nm, None, COLOURS)
+        evidence = look_at(scene, position, np.array([0, 1, 2], dtype=np.int8))
+        seen = evidence.body.side == 2
+        assert seen.any()
+        # As large as a blur leaves visible.
+        assert all(len(set(found)) >= 3 for found in np.nonzero(seen))
+        for section in evidence.sections:
+            rings = [points for side, points in section.outlines if side == 2]
+            assert len(rings) == 1
+            low, high = rings[0].min(axis=0), rings[0].max(axis=0)
+            assert (low < section.middle).all()
+            assert (high > section.middle).all()
+            # The contact itself stays free.
+            assert np.abs(rings[0] - section.middle).max(axis=1).min() > 0.9
+
+
+def test_a_voxel_at_the_end_of_a_body_has_its_colour_in_the_picture():
+    dense = np.zeros((90, 90, 90), dtype=np.int32)
+    dense[40:50, 40:50, :45] = 1
+    dense[45, 45, 45] = 2
+    scene, position = Scene(dense, (1.0, 1.0, 1.0), None, COLOURS), np.array([45.0, 45.0, 44.5])
+    picture = look_at(scene, position, np.array([0, 1, 2], dtype=np.int8)).body.picture.astype(int)
+    is_blue = (picture[..., 3] > 128) & (picture[..., 2] > picture[..., 0] + 30)
+    assert is_blue.sum() > 5
+
+
+def test_a_body_that_lies_elsewhere_is_not_waited_for():
+    dense = np.ones((9, 9, 300), dtype=np.int32)
+    dense[4, 4, 299] = 2
+    scene, sides = Scene(dense, (1.0, 1.0, 1.0), None, COLOURS), np.array([0, 1, 2], dtype=np.int8)
+    position = np.array([4.0, 4.0, 20.0])
+    evidence = look_at(scene, position, sides)
+    assert (evidence.body, evidence.is_complete) == (None, True)
+    assert not look_at(scene, position, sides, with_body=False).is_complete
+
+
 def test_distances_from_a_contact_know_the_size_of_voxels():
     side = np.ones((5, 9), dtype=np.int8)
     side[:, 5:] = 2

@@ -378,6 +378,28 @@ def test_errors_over_the_run_are_a_curve_where_there_is_a_truth(qtbot, ready):
     qtbot.waitUntil(lambda: form.errors.curve.n_steps[-1] == len(snapshot.steps) - 3)
 
 
+def test_the_curve_of_errors_goes_on_while_a_run_does(qtbot, ready):
+    engine, form = ready.workspace.run.engine, ready.form
+    form.plot_choice.setCurrentText(ERRORS)
+    qtbot.waitUntil(lambda: form.errors.curve is not None)
+    engine.set_speed(10)
+    lengths = []
+
+    def note(snapshot):
+        if snapshot.is_running:
+            lengths.append(form.errors.curve.n_steps[-1])
+
+    engine.advanced.connect(note)
+    engine.run(1000.0)
+    qtbot.waitUntil(lambda: bool(lengths) and lengths[-1] > lengths[0])
+    engine.pause()
+    qtbot.waitUntil(lambda: not engine.snapshot.is_running)
+    snapshot = engine.snapshot
+    qtbot.waitUntil(lambda: form.errors.curve.n_steps[-1] == len(snapshot.steps))
+    curve = form.errors.curve
+    assert (curve.split[-1], curve.merge[-1]) == pytest.approx((snapshot.vi_split, snapshot.vi_merge))
+
+
 def test_sentences_do_not_outlive_what_they_tell(qtbot, ready):
     engine, form = ready.workspace.run.engine, ready.form
     engine.set_threshold(-1e6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from napari.components import ViewerModel
 from napari.layers import Labels
@@ -13,7 +14,7 @@ from napari_celis.evaluation.overlaps import overlaps_of
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.workspace import Workspace
-from napari_celis.gui.tabs.decisions.errors_tab import NO_ERRORS, NO_TRUTH, ErrorsTab
+from napari_celis.gui.tabs.decisions.errors_tab import MIXED, NO_ERRORS, NO_TRUTH, ErrorsTab
 
 
 @pytest.fixture
@@ -49,6 +50,22 @@ def test_errors_are_listed_and_a_click_asks_about_one(qtbot, tab, qtmodeltester)
     qtbot.waitUntil(lambda: [error.kind for error in tab.table.errors] == ["merge"])
     tab.view.clicked.emit(tab.table.index(0, 0))
     assert workspace.decisions.pair.is_one_segment
+
+
+def test_a_supervoxel_that_holds_two_objects_is_gone_to_and_named(qtbot, tab):
+    workspace, agglomerator = tab.workspace, small_agglomerator()
+    supervoxels = agglomerator.supervoxels
+    truth = supervoxels.dense.copy()
+    truth[(truth == 22) & (np.arange(20) < 7)] = 1000
+    overlaps = overlaps_of(contingency_table(supervoxels.dense, truth), supervoxels.n)
+    workspace.use_engine(Engine(agglomerator, -0.5, overlaps, parent=workspace))
+    qtbot.waitUntil(lambda: [error.supervoxel for error in tab.table.errors] == [22])
+    qtbot.waitUntil(lambda: workspace.decisions.pair.geometry is not None)
+    with qtbot.waitSignal(workspace.segments.visited):
+        tab.view.clicked.emit(tab.table.index(0, 0))
+    assert workspace.selection.supervoxels == (22,)
+    name = int(supervoxels.ids[22])
+    assert workspace.messages.current.text == MIXED.format(name, "X")
 
 
 def test_no_error_is_said_to_be_left(qtbot, tab):

@@ -22,6 +22,7 @@ from gui.canvas.test_split_tool import (
     prepared,
     right_click,
 )
+from gui.conftest import asked
 from gui.patience import be_patient
 from napari_celis.core.segment_list import SegmentState
 from napari_celis.evaluation.worst_errors import worst_errors
@@ -101,8 +102,8 @@ def test_pages_show_the_parts_and_words_and_marks_stay(canvas, qtbot):
     assert state_of(workspace, new) == SegmentState.IN_WORK
     # One answer more, and the curve goes on.
     qtbot.waitUntil(lambda: list(left.past) == [2, 3])
-    tables = engine.tables
-    expected = worst_errors(tables.overlaps, tables.actions, snapshot.segment_ids, snapshot.taken, N_WORST)
+    trees = asked(qtbot, engine, lambda agglomerator: agglomerator.merges.trees())
+    expected = worst_errors(engine.tables.overlaps, trees, N_WORST)
     qtbot.waitUntil(lambda: errors.table.errors == expected)
 
     press(canvas, KEY.Key_U)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import ndimage
 
 from napari_celis.core.volume import Triple
 from napari_celis.gui.session.evidence import bodies
@@ -22,6 +23,8 @@ SPARE = 1.8
 """How much more is cut out, for tiles that are wide or high."""
 ROWS_COLUMNS = {0: (1, 2), 1: (0, 2), 2: (1, 0)}
 """What runs down and to the right in the section across each axis: neighbouring tiles share an axis."""
+SMALL = 64
+"""A body with fewer samples is drawn from its voxels, and larger than it is."""
 BODY = 2.0
 """Half of what is shown in 3-D, by the half of what sections show."""
 
@@ -78,7 +81,9 @@ class Evidence:
     sections: tuple[Section, ...]
     """Across z, y and x."""
     body: Body | None = None
-    """The two bodies in 3-D; None until they are drawn, or where one of them cannot be seen."""
+    """The two bodies in 3-D; None until they are drawn, or where one of them lies elsewhere."""
+    is_complete: bool = True
+    """Whether the bodies were looked for."""
 
 
 def look_at(scene: Scene, position: np.ndarray, side_of: np.ndarray, *, with_body: bool = True) -> Evidence:
@@ -97,11 +102,12 @@ def look_at(scene: Scene, position: np.ndarray, side_of: np.ndarray, *, with_bod
     """
     half_nm = _half_of(scene, position, side_of)
     sections = tuple(section_at(scene, position, side_of, axis, half_nm) for axis in range(3))
-    return Evidence(half_nm, sections, body_at(scene, position, side_of, half_nm) if with_body else None)
+    body = body_at(scene, position, side_of, half_nm) if with_body else None
+    return Evidence(half_nm, sections, body, with_body)
 
 
 def body_at(scene: Scene, position: np.ndarray, side_of: np.ndarray, half_nm: float) -> Body | None:
-    """Draw the two bodies; None if one of them cannot be seen.
+    """Draw the two bodies; None if one of them has no voxel around the contact.
 
     Parameters
     ----------
@@ -115,6 +121,8 @@ def body_at(scene: Scene, position: np.ndarray, side_of: np.ndarray, half_nm: fl
     nm = np.linspace(-half_nm, half_nm, n)
     at = [np.rint(p + nm / size).astype(int) for p, size in zip(position, voxel_nm, strict=True)]
     side = _sampled(scene.dense, side_of, at)
+    for which in (FIRST, SECOND):
+        _show_small(scene.dense, side_of, at, side, which)
     points = [np.argwhere(side == which) for which in (FIRST, SECOND)]
     if not all(len(found) for found in points):
         return None
@@ -122,6 +130,30 @@ def body_at(scene: Scene, position: np.ndarray, side_of: np.ndarray, half_nm: fl
     near = [found[np.argsort(((found - n / 2) ** 2).sum(axis=1))[: n**2]] for found in points]
     axes = bodies.view_axes(*(found.astype(float) for found in near))
     return Body(side, axes, bodies.shaded(side, axes, scene.colours))
+
+
+def _show_small(
+    dense: np.ndarray, side_of: np.ndarray, at: list[np.ndarray], side: np.ndarray, which: int
+) -> None:
+    """Find the voxels of a body that samples may have missed, and let it be large enough to be seen."""
+    if np.count_nonzero(side == which) >= SMALL:
+        return
+    low = np.array([max(0, int(along[0])) for along in at])
+    box = tuple(slice(a, max(a, int(along[-1]) + 1)) for a, along in zip(low, at, strict=True))
+    voxels = np.argwhere(side_of[dense[box]] == which) + low
+    if not len(voxels):
+        return
+    small = side == which
+    small[tuple(_nearest(along, voxels[:, axis]) for axis, along in enumerate(at))] = True
+    # What is one sample wide would be blurred away.
+    side[ndimage.binary_dilation(small, np.ones((3, 3, 3), dtype=bool))] = which
+
+
+def _nearest(along: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return the index of the nearest of ascending positions."""
+    right = np.clip(np.searchsorted(along, places), 1, len(along) - 1)
+    index: np.ndarray = right - (places - along[right - 1] <= along[right] - places)
+    return index
 
 
 def _half_of(scene: Scene, position: np.ndarray, side_of: np.ndarray) -> float:
@@ -162,6 +194,8 @@ def section_at(scene: Scene, position: np.ndarray, side_of: np.ndarray, axis: in
     for other in (rows, columns):
         reach = int(np.ceil(SPARE * half_nm / voxel_nm[other]))
         at[other] = np.arange(middle[other] - reach, middle[other] + reach + 1)
+    if middle[axis] - position[axis] == 0.5:
+        at[axis] = middle[axis : axis + 1] = _better_of_two(scene.dense, side_of, at, axis)
     side, image = (
         np.moveaxis(part, (rows, columns), (0, 1))[..., 0]
         for part in (_sampled(scene.dense, side_of, at), _image(scene, at))
@@ -178,6 +212,16 @@ def section_at(scene: Scene, position: np.ndarray, side_of: np.ndarray, axis: in
         filled=filled,
         outlines=outlines,
     )
+
+
+def _better_of_two(dense: np.ndarray, side_of: np.ndarray, at: list[np.ndarray], axis: int) -> np.ndarray:
+    """Choose this section or the one before, between which the contact lies: where the smaller side is."""
+    before = [*at]
+    before[axis] = at[axis] - 1
+    sampled = [_sampled(dense, side_of, places) for places in (at, before)]
+    counts = np.array([[np.count_nonzero(side == which) for which in (FIRST, SECOND)] for side in sampled])
+    smaller = counts[:, counts.sum(axis=0).argmin()]
+    return before[axis] if smaller[0] == 0 < smaller[1] else at[axis]
 
 
 def _sampled(dense: np.ndarray, side_of: np.ndarray, at: list[np.ndarray]) -> np.ndarray:

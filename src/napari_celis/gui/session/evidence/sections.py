@@ -22,6 +22,8 @@ EDGE = 1.5
 """Blur, in voxels, between bright and dim."""
 SHORTEST = 4
 """Outlines with fewer points are specks."""
+RING = 2.0
+"""How far the ring around a segment that lies at the contact altogether keeps from its voxels, in voxels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +111,8 @@ def contact_distance(side: np.ndarray, voxel_nm: tuple[float, float]) -> np.ndar
 def outlines_of(side: np.ndarray, far: np.ndarray) -> tuple[tuple[int, np.ndarray], ...]:
     """Draw the border of both sides as smooth lines, and leave out what lies near the contact.
 
+    A side of which nothing would be left is marked by a ring around it.
+
     Parameters
     ----------
     side : ndarray of int8, shape (rows, columns)
@@ -122,9 +126,14 @@ def outlines_of(side: np.ndarray, far: np.ndarray) -> tuple[tuple[int, np.ndarra
         if not mask.any():
             continue
         smooth = ndimage.gaussian_filter(mask.astype(np.float32), SOFT)
+        parts: list[np.ndarray] = []
         for line in find_contours(smooth, 0.5):
             rows, columns = np.rint(line).astype(int).T
-            found += [(which, part) for part in _runs(line.astype(np.float32), far[rows, columns] > BARE)]
+            parts += _runs(line.astype(np.float32), far[rows, columns] > BARE)
+        if not parts:
+            ring = find_contours(ndimage.distance_transform_edt(~mask), RING)
+            parts = [line.astype(np.float32) for line in ring]
+        found += [(which, part) for part in parts]
     return tuple(found)
 
 

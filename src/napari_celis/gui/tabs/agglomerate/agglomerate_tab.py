@@ -200,6 +200,9 @@ class AgglomerateTab(QWidget):
         self.form.show_snapshot(snapshot)
         if not snapshot.is_running:
             self._ask_errors()
+        elif snapshot.vi_split is not None and snapshot.vi_merge is not None:
+            # Looking back at the whole run would hold it up; the present errors are known.
+            self.form.errors.go_on(len(snapshot.steps), snapshot.vi_split, snapshot.vi_merge)
 
     def _ask_errors(self) -> None:
         """Ask for the curve of errors, if anybody looks at it."""

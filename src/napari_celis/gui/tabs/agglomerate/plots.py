@@ -98,6 +98,19 @@ class ErrorPlot(ThemedPlot):
         self.setRange(xRange=(0, max(10, int(curve.n_steps[-1]))), padding=0.02)
         self.setRange(yRange=(0.0, float(both.max()) or 1.0), padding=0.06)
 
+    def go_on(self, n_steps: int, split: float, merge: float) -> None:
+        """Let what is shown go on to the errors of a later state.
+
+        Parameters
+        ----------
+        n_steps : int
+            Decisions that stand by then; nothing happens if the curve reaches so far.
+        split, merge : float
+            In bits.
+        """
+        if self.curve is not None and n_steps > self.curve.n_steps[-1]:
+            self.show_curve(self.curve.with_point(n_steps, split, merge))
+
     def mark(self, n_steps: int | None) -> None:
         """Mark the step that is shown."""
         self._marker.setVisible(n_steps is not None)

@@ -13,6 +13,7 @@ from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.numbers import signed
 from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
 from napari_celis.gui.session.engine.tables import RunTables
+from napari_celis.gui.session.standing import Standing
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.decisions.part_bars import PartBars
 from napari_celis.gui.tabs.decisions.split_box import SplitBox
@@ -218,14 +219,15 @@ class DecisionInspector(QWidget):
         engine, pair, selected = self.workspace.run.engine, self.decisions.pair, self.workspace.selection
         if engine is None or self.decisions.cut.plan is not None or len(selected.supervoxels) < 2:
             return ""
-        if pair.done_segments:
-            return DONE.format(pair.done_segments[0])
-        if pair.is_merged_directly:
-            return "Merged here. Still right? Yes keeps it, no cuts it."
-        if pair.is_one_segment:
-            return "Both are in one segment already. Cut separates them at the least certain merge."
-        if pair.is_kept_apart:
-            return self._apart_text()
+        match pair.standing:
+            case Standing.DONE:
+                return DONE.format(pair.done_segments[0])
+            case Standing.MERGED:
+                return "Merged here. Still right? Yes keeps it, no cuts it."
+            case Standing.JOINED:
+                return "Both are in one segment already. Cut separates them at the least certain merge."
+            case Standing.APART:
+                return self._apart_text()
         if pair.score is None:
             return _nearest_text(engine.tables, *selected.supervoxels)
         verdict = "below the threshold {}: a run merges them by itself"

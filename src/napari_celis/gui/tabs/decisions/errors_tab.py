@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QVBoxLayout, QWidget
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.evaluation.overlaps import Overlaps
 from napari_celis.evaluation.worst_errors import WorstError, worst_errors
+from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.qt.compact_table import MIDDLE, RIGHT, CompactTable
 from napari_celis.gui.qt.numbers import short_number
 from napari_celis.gui.qt.widgets import wrapped
@@ -25,7 +26,9 @@ HEADERS = (
 )
 NO_TRUTH = "There is no truth to compare with. Choose one on the tab Data, then prepare."
 NO_ERRORS = "No error is left: every segment is one true object."
-HELP = "Worst first. Click one to go where two of its pieces touch."
+HELP = "Worst first. Click one to go where most of it can be put right."
+NO_CONTACT = "No two of the largest pieces of this error touch."
+MIXED = "Supervoxel {} itself holds several objects, and no cut helps as much: split it with {}."
 N_WORST = 30
 
 
@@ -66,8 +69,10 @@ class ErrorTable(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             cells = (error.kind, f"{error.bits:.4f}", f"{error.n_pieces:,}", short_number(error.n_voxels))
             return cells[index.column()]
+        if role == Qt.ItemDataRole.ToolTipRole and error.supervoxel >= 0:
+            return "A supervoxel itself holds several objects."
         if role == Qt.ItemDataRole.ToolTipRole and error.action < 0:
-            return "No two of its largest pieces touch."
+            return NO_CONTACT
         return None
 
 
@@ -118,12 +123,16 @@ class ErrorsTab(QWidget):
         self.view.setVisible(bool(errors))
 
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Look at the contact of an error; where none of its pieces touch, say so."""
-        error = self.table.errors[index.row()]
+        """Look at the contact or the supervoxel of an error; where there is neither, say so."""
+        error, supervoxels = self.table.errors[index.row()], self.workspace.run.supervoxels
         if error.action >= 0:
             self.workspace.decisions.inspect(error.action)
+        elif error.supervoxel >= 0 and supervoxels is not None:
+            self.workspace.segments.visit(error.supervoxel)
+            key = Canvas.of(self.workspace).keys.choice.keys["split"]
+            self.workspace.messages.say(MIXED.format(supervoxels.ids[error.supervoxel], key), "")
         else:
-            self.workspace.messages.say("No two of the largest pieces of this error touch.", "")
+            self.workspace.messages.say(NO_CONTACT, "")
 
     def _on_advanced(self, snapshot: Any) -> None:
         if self.isVisible() and not snapshot.is_running and not self._timer.isActive():
@@ -137,5 +146,4 @@ class ErrorsTab(QWidget):
 
 def _worst(agglomerator: Agglomerator, overlaps: Overlaps) -> list[WorstError]:
     """List the worst errors; in the engine's thread."""
-    segment_ids, taken = agglomerator.segment_ids(), agglomerator.taken()
-    return worst_errors(overlaps, agglomerator.actions, segment_ids, taken, N_WORST)
+    return worst_errors(overlaps, agglomerator.merges.trees(), N_WORST)

@@ -14,6 +14,7 @@ from napari_celis.gui.session.workspace import Workspace
 
 BEGIN = "Set seeds on both sides of where segment {} should be split. The preview follows each of them."
 WAITING = "Looking where the segment falls apart …"
+TINY = "<b>The {} side has only {:,} voxel{}.</b> Set more of its seeds, or set them further inside."
 BUSY = "The split is being carried out …"
 
 
@@ -98,6 +99,10 @@ def plan_text(plan: SeededSplit) -> str:
     if plan.splits:
         names = ", ".join(str(split.supervoxel_id) for split in plan.splits)
         lines.append(f"Supervoxel{'s' * (len(plan.splits) > 1)} {names} with seeds of both: cut in two.")
+    for (side, _), name, is_tiny in zip(sides, side_names(), plan.has_hardly_grown, strict=True):
+        if is_tiny:
+            n_voxels = int(sizes[side].sum())
+            lines.append(TINY.format(name, n_voxels, "s" * (n_voxels != 1)))
     return "<br>".join(["The segment would fall apart into:", *lines])
 
 
