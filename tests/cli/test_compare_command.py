@@ -124,3 +124,30 @@ def test_volumes_of_other_shapes_or_voxel_sizes_are_explained(tmp_path, folder):
     assert isinstance(result.exception, ModelError)
     assert "--any-voxel-size" in str(result.exception)
     assert run(*arguments(folder, image=tmp_path / "image.npy"), "--any-voxel-size").exit_code == 0
+
+
+def test_halves_of_one_volume(tmp_path, folder):
+    whole, given = {"affinities": None, "train_affinities": None}, {}
+    with h5py.File(folder / "test.h5") as file, h5py.File(tmp_path / "deep.h5", "w") as deep:
+        for name, option in (("raw", "image"), ("truth", "truth"), ("supervoxels", "supervoxels")):
+            voxels = np.concatenate([file[name], file[name][:8]])
+            for group, part in (("", slice(None)), ("train_", slice(0, 16)), ("test_", slice(16, 32))):
+                deep.create_dataset(group + name, data=voxels[part]).attrs["resolution"] = VOXEL_NM
+            whole |= {option: f"{tmp_path}/deep.h5:{name}", f"train_{option}": None}
+            given |= {option: f"{tmp_path}/deep.h5:test_{name}"}
+            given |= {f"train_{option}": f"{tmp_path}/deep.h5:train_{name}"}
+    found = []
+    for changes in (whole, {**whole, **given}):
+        result = run(*arguments(folder, **changes, json=tmp_path / "figures.json"))
+        assert result.exit_code == 0, result.output
+        figures = json.loads((tmp_path / "figures.json").read_text())
+        found.append({name: (one["vi"], one["segments"]) for name, one in figures.items()})
+    assert found[0] == found[1]
+    shallow = {"image": f"{folder}/test.h5:raw", "truth": f"{folder}/test.h5:truth", "supervoxels": None}
+    assert "24 sections, too few" in str(run(*arguments(folder, **whole | shallow)).exception)
+
+
+@pytest.mark.parametrize("left_out", [{"train_truth": None}, {"train_image": None, "train_truth": None}])
+def test_half_of_a_training_volume_is_refused(folder, left_out):
+    result = run(*arguments(folder, **left_out))
+    assert "Give both" in str(result.exception)

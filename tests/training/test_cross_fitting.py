@@ -26,11 +26,12 @@ from napari_celis.training.threshold import Curve
 HALO = 2
 
 
-def result_of(records):
-    """Run a stage to its end."""
+def result_of(records, told=None):
+    """Run a stage to its end; `told` takes what it told."""
+    told = [] if told is None else told
     while True:
         try:
-            next(records)
+            told.append(next(records))
         except StopIteration as end:
             return end.value
 
@@ -130,7 +131,10 @@ def test_energies_are_judged_on_the_other_slab(slabs, monkeypatch):
     views = tuple([View(slab.upright, slab.upright.expert_states((0.0, 0.5)))] for slab in slabs)
     plan = EnergyPlan("fast", examples=200, power=0.5, seconds=1.0, seed=0)
     checkpoint = Checkpoint(None, "", resume=False)
-    energies = result_of(fit_energies(specs, views, plan, checkpoint, torch.device("cpu")))
+    told = []
+    energies = result_of(fit_energies(specs, views, plan, checkpoint, torch.device("cpu")), told)
+    named = [(record.stage, record.network) for record in told if record.figures]
+    assert named == [(f"energy of {name}", f"{n} of 3") for name in ("a", "b") for n in (1, 2, 3)]
     first, second = {0.25}, {0.75}
     of_spec = [(first, second, True), (second, first, True)]
     assert [runs[i] for i in (0, 1, 3, 4)] == 2 * of_spec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -10,6 +11,7 @@ import typer
 from napari_celis.cli.app import app
 from napari_celis.cli.options import JsonOption, require_outputs, say, write_json
 from napari_celis.cli.outputs import require_distinct
+from napari_celis.core.errors import CelisError
 
 if TYPE_CHECKING:
     from napari_celis.models.model_file import CelisModel
@@ -20,6 +22,12 @@ COLUMNS = (
     ("split", "vi_split", ".3f"),
     ("merge", "vi_merge", ".3f"),
     ("Rand F1", "rand_f1", ".3f"),
+)
+
+
+FEW_VOLUMES = (
+    "Without --train-image and --train-truth, methods are tuned on the first half of the volume. Give both, "
+    "or leave out all other options of the training volume and --affinities."
 )
 
 
@@ -37,8 +45,17 @@ def compare(
     image: Annotated[str, typer.Option(metavar="V", help="Image to judge on.")],
     truth: Annotated[str, typer.Option(metavar="V", help="True segmentation of the image; 0 is unlabelled.")],
     model: Annotated[Path, typer.Option(metavar="MODEL", help="Model file made by celis train.")],
-    train_image: Annotated[str, typer.Option(metavar="V", help="Image to fit and tune on.")],
-    train_truth: Annotated[str, typer.Option(metavar="V", help="True segmentation of the training image.")],
+    train_image: Annotated[
+        str | None,
+        typer.Option(
+            metavar="V",
+            help="Image to fit and tune on; without it the first half along z of the given volumes, and only "
+            "their second half is judged.",
+        ),
+    ] = None,
+    train_truth: Annotated[
+        str | None, typer.Option(metavar="V", help="True segmentation of the training image.")
+    ] = None,
     supervoxels: Annotated[
         str | None, typer.Option(metavar="V", help="Oversegmentation; made from the image if not given.")
     ] = None,
@@ -85,11 +102,17 @@ def compare(
     inputs |= {"--supervoxels": supervoxels, "--train-supervoxels": train_supervoxels}
     given = {"--affinities": affinities, "--train-affinities": train_affinities}
     require_distinct({"--json": json, "--plot": plot, "--records": records}, inputs, affinities=given)
+    has_halves = train_image is None or train_truth is None
+    further = (train_image, train_truth, train_supervoxels, affinities, train_affinities)
+    if has_halves and any(one is not None for one in further):
+        raise CelisError(FEW_VOLUMES)
     loaded = load_model(model)
-    train = _choice(
-        loaded, _Volumes(train_image, train_truth, train_supervoxels, train_affinities), any_voxel_size
-    )
     test = _choice(loaded, _Volumes(image, truth, supervoxels, affinities), any_voxel_size)
+    if train_image is None or train_truth is None:
+        train, test = _halves(test)
+    else:
+        named = _Volumes(train_image, train_truth, train_supervoxels, train_affinities)
+        train = _choice(loaded, named, any_voxel_size)
     _, notes = baseline_methods()
     with recorded(records), stage_bars() as report:
         results = compare(train, test, boundary=ignore_boundary, seed=seed, report=report, say=say)
@@ -122,6 +145,18 @@ def _choice(model: CelisModel, names: _Volumes, any_voxel_size: bool) -> Choice:
         model=model,
         any_voxel_size=any_voxel_size,
     )
+
+
+def _halves(choice: Choice) -> tuple[Choice, Choice]:
+    """Cut all volumes of a problem in two along z: one to tune on, the other to judge by."""
+    from napari_celis.pipeline.checks import check_volumes
+    from napari_celis.pipeline.halves import halves
+
+    check_volumes(choice)
+    parts = {role: halves(volume) for role, volume in choice.volumes.items()}
+    first: dict[str, Any] = {role: pair[0] for role, pair in parts.items()}
+    second: dict[str, Any] = {role: pair[1] for role, pair in parts.items()}
+    return replace(choice, **first), replace(choice, **second)
 
 
 def _print(results: dict[str, dict[str, Any]], notes: list[str], n: int) -> None:

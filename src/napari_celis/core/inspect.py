@@ -74,8 +74,16 @@ class CentreView:
         return centre - self.spec.low_zyx, centre + self.spec.high_zyx + 1
 
     def merged_components(self) -> np.ndarray:
-        """Component of every voxel of the region once the merge is made."""
-        return self.components if self.joined is None else _join(self.components, *self.joined)
+        """Component of every voxel of the region once the merge is made.
+
+        What is joined is named like the part that fills more of the box, so that a box that the merge leaves
+        as it is keeps all its names.
+        """
+        if self.joined is None:
+            return self.components
+        box = self._in_box(self.components)
+        small, large = sorted(self.joined, key=lambda name: np.count_nonzero(box == name))
+        return _join(self.components, large, small)
 
     def section(self, axis: int, *, is_merged: bool) -> np.ndarray:
         """Cut the components of the box through the centre, across `axis`; int32, two axes.
@@ -88,10 +96,14 @@ class CentreView:
             As it would be after the merge.
         """
         components = self.merged_components() if is_merged else self.components
-        low, high = (edge - self.region.low for edge in self.box)
-        box = components[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
-        cut: np.ndarray = box.take(self.spec.low_zyx[axis], axis=axis)
+        cut: np.ndarray = self._in_box(components).take(self.spec.low_zyx[axis], axis=axis)
         return cut
+
+    def _in_box(self, components: np.ndarray) -> np.ndarray:
+        """Cut the box of the descriptor out of the region."""
+        low, high = (edge - self.region.low for edge in self.box)
+        box: np.ndarray = components[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+        return box
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,6 +133,7 @@ def _fit_spec(
                     "validation_loss": record.validation_loss,
                     "auc": record.validation_auc,
                 },
+                f"{fold + 1} of 3",
             )
         assert best is not None
         networks.append(network)
@@ -147,7 +148,7 @@ def _fit_spec(
     for record in train_energy(
         spec.name, network, both, features, little, features, training, device, keep_best=False
     ):
-        yield TrainRecord(part, (2 + (record.epoch + 1) / n_epochs) / 3, {"loss": record.loss})
+        yield TrainRecord(part, (2 + (record.epoch + 1) / n_epochs) / 3, {"loss": record.loss}, "3 of 3")
     return [*networks, network], {"auc": auc, "epochs": epochs, "n_features": features.layout.shape[1]}
 
 

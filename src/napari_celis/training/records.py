@@ -17,6 +17,8 @@ class TrainRecord:
     done: float
     """Share of the whole that is done, 0 to 1."""
     figures: Mapping[str, Any] = field(default_factory=dict)
+    network: str = ""
+    """Which network of the stage is trained, such as "2 of 3"; empty where there is only one."""
 
 
 Records = Generator[TrainRecord, None, Result]

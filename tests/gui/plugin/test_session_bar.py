@@ -69,6 +69,23 @@ def test_opening_brings_volumes_model_and_everything_that_stood(qtbot, bar, made
         assert [record.event.kind for record in session.events()][-1] == "undo"
 
 
+def test_session_of_this_window_is_not_opened_again(qtbot, bar, made, tmp_path):
+    path, link = tmp_path / "work.celis", tmp_path / "link.celis"
+    shutil.copy(made[0] / "work.celis", path)
+    link.symlink_to(path)
+    bar.files.open(path)
+    engine = wait_for_run(qtbot, bar, path)
+    n_layers = len(bar.workspace.viewer.layers)
+    for name in (path, link):
+        bar.files.open(name)
+        assert bar.workspace.messages.current.text == f"{name.name} is open in this window already."
+        bar.workspace.messages.clear()
+    assert bar.workspace.run.engine is engine
+    assert not bar.workspace.preparation.is_busy
+    assert bar.name.text() == "Session: work", "decisions are still kept"
+    assert len(bar.workspace.viewer.layers) == n_layers
+
+
 def test_new_save_as_and_recent(qtbot, bar, made, tmp_path, monkeypatch):
     first, second = tmp_path / "first.celis", tmp_path / "second"
     copy = tmp_path / "work.celis"

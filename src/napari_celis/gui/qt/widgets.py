@@ -18,6 +18,7 @@ from qtpy.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -168,17 +169,27 @@ class CommandLine(QWidget):
     ----------
     get_text : callable
         Returns the command; asked again at every `refresh`.
+    get_note : callable, optional
+        Returns what has to be done before the command can be used; "" if nothing has.
     """
 
-    def __init__(self, get_text: Callable[[], str], parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        get_text: Callable[[], str],
+        get_note: Callable[[], str] = str,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
-        self._get_text = get_text
+        self._get_text, self._get_note = get_text, get_note
         self.text = QLineEdit()
         self.text.setReadOnly(True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.copy = button("Copy", self._on_copy, "Copy the command, to do the same without a window.")
-        layout = row(self.text, self.copy, stretch=(1, 0))
-        self.setLayout(layout)
+        self.note = wrapped()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(row(self.text, self.copy, stretch=(1, 0)))
+        layout.addWidget(self.note)
         self.refresh()
 
     def refresh(self) -> None:
@@ -188,6 +199,9 @@ class CommandLine(QWidget):
             self.text.setText(command)
             self.text.setCursorPosition(0)
             self.text.setToolTip(command)
+        note = self._get_note()
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
 
     def _on_copy(self) -> None:
         self.refresh()

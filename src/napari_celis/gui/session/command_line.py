@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from napari.layers import Layer
+
 from napari_celis.gui.layers.volume_layers import source_of
 from napari_celis.gui.session.background.celis_process import celis_command
 from napari_celis.gui.session.workspace import Workspace
+
+
+def unsaved_note(layers: Mapping[str, Layer | None]) -> str:
+    """Say which layers have to be saved before a command can be used; "" if all lie in files.
+
+    Parameters
+    ----------
+    layers : mapping of str to Layer
+        By the word that stands for each in the command where it lies in no file.
+    """
+    unsaved = {
+        word: layer for word, layer in layers.items() if layer is not None and not source_of(layer, "")
+    }
+    if not unsaved:
+        return ""
+    named = [f"“{layer.name}” for {word}" for word, layer in unsaved.items()]
+    it, its = ("it", "its path") if len(named) == 1 else ("them", "their paths")
+    return (
+        f"No file holds {', '.join(named)}. Before you use the command, save {it}, for example with "
+        f"“Export volume…”, and write {its} there."
+    )
 
 
 def agglomerate_command(workspace: Workspace, output: str = "segmentation.zarr") -> str:

@@ -99,6 +99,11 @@ class SessionFiles(QObject):
             Where volumes or the model are now, by role.
         """
         jobs, places, path = self._workspace.preparation.jobs, dict(relocate or {}), path.absolute()
+        if self.is_kept and self.path is not None and _are_same(path, self.path):
+            # Read again it would be locked, by this very window.
+            more = " Choose its data again on the tab Data to go on." if self._workspace.is_stale else ""
+            self._say(f"{path.name} is open in this window already.{more}")
+            return
 
         def work(report: Report) -> _Opened | MissingData:
             report("opening the session", 0.0)
@@ -187,6 +192,11 @@ class SessionFiles(QObject):
 
     def _say(self, sentence: str) -> None:
         self._workspace.messages.say(sentence, "warning")
+
+
+def _are_same(one: Path, other: Path) -> bool:
+    """Tell whether two paths lead to the same file."""
+    return one == other or (one.exists() and other.exists() and one.samefile(other))
 
 
 def _choosers(workspace: Workspace) -> dict[str, Callable[[Layer | None], None]]:

@@ -32,6 +32,11 @@ try:
 finally:
     pathlib.Path(sys.argv[1]).write_text("tidy")
 """
+WARNS = """
+import warnings
+warnings.warn("resource_tracker: There appear to be 1 leaked semaphore objects to clean up at shutdown")
+warnings.warn("This matters.")
+"""
 LEAVES = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -103,6 +108,14 @@ def test_failure_is_one_sentence(start, qtbot):
     with qtbot.waitSignal(process.failed, timeout=20000) as failed:
         pass
     assert failed.args == ["The truth labels nothing. Choose another layer."]
+
+
+def test_what_python_cleans_up_is_no_news(start, qtbot):
+    process = start(WARNS)
+    with qtbot.waitSignal(process.ended, timeout=20000):
+        pass
+    assert any("This matters." in line for line in process.lines)
+    assert not any("resource_tracker" in line for line in process.lines)
 
 
 def test_real_celis_explains_a_missing_file(qtbot, tmp_path):

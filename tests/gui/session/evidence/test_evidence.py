@@ -7,6 +7,7 @@ import pytest
 
 from napari_celis.core.actions import ActionTable
 from napari_celis.core.supervoxels import Supervoxels
+from napari_celis.gui.session.evidence.bodies import CUT, shaded, turned_axes
 from napari_celis.gui.session.evidence.evidence import Scene, look_at
 from napari_celis.gui.session.evidence.sections import BARE, contact_distance
 from napari_celis.gui.session.evidence.sides import sides_of
@@ -102,3 +103,30 @@ def test_a_past_merge_has_the_sides_that_other_merges_hold_together():
     assert sides_of(actions, apart, np.zeros(3, bool), 1).tolist() == [0, 0, 1, 2, 0]
     joined = np.array([0, 1, 1, 1, 1], dtype=np.uint64)
     assert sides_of(actions, joined, np.ones(3, bool), 1).tolist() == [0, 1, 1, 2, 2]
+
+
+def picture_of_halves(z, axes):
+    """Draw two halves of a large volume around a contact in section z."""
+    dense = np.broadcast_to(np.repeat(np.array([1, 2], dtype=np.int32), 150), (300, 300, 300))
+    scene = Scene(dense, (1.0, 1.0, 1.0), None, COLOURS)
+    body = look_at(scene, np.array([z, 150.0, 149.5]), np.array([0, 1, 2], dtype=np.int8)).body
+    return shaded(body.side, axes, COLOURS).astype(int)
+
+
+def test_faces_where_the_volume_ends_are_evenly_lit():
+    picture = picture_of_halves(8.0, turned_axes(np.eye(3), 0.5, 0.3))[55:95, 35:55]
+    assert (picture[..., 3] == 255).all()
+    # Only depth changes along the face.
+    for axis in (0, 1):
+        assert np.abs(np.diff(picture[..., 0], n=2, axis=axis)).max() <= 2
+
+
+def test_bodies_that_reach_beyond_the_picture_on_all_sides_are_seen():
+    picture = picture_of_halves(150.0, np.eye(3))
+    assert picture[75, 75, 3] == 255
+    assert picture[0, 0, 3] == 0
+    left, right = picture[40:110, 40:70, :3], picture[40:110, 80:110, :3]
+    for part, colour in ((left, COLOURS[0]), (right, COLOURS[1])):
+        np.testing.assert_array_equal(
+            np.unique(part.reshape(-1, 3), axis=0), [(255 * CUT * colour).astype(int)]
+        )

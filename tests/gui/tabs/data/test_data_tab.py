@@ -9,7 +9,7 @@ from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
 from qtpy.QtGui import QDropEvent
 from qtpy.QtWidgets import QFileDialog
 
-from gui.conftest import SHAPE, small_agglomerator, small_volumes
+from gui.conftest import SHAPE, add, small_agglomerator, small_volumes
 from models.small import small_model
 from napari_celis.gui.layers import samples
 from napari_celis.gui.session.command_line import agglomerate_command
@@ -136,6 +136,24 @@ def test_sample_comes_with_a_bundled_model(qtbot, tab, files, monkeypatch):
     assert items(tab.model) == [NONE, "another", "phantom", FROM_FILE]
     assert tab.model_figures.value("Trained at") == "10 × 10 × 10 nm"
     assert tab.model_figures.value("Threshold") == "−0.500"
+
+
+def test_figures_of_what_does_not_fit_together_are_not_shown(qtbot, tab):
+    workspace = tab.workspace
+    add(workspace.viewer, "image", "supervoxels")
+    wait_until_free(qtbot, tab)
+    right = workspace.data.image_layer
+    shown = {name: tab.figures.value(name) for name in ("Shape", "Supervoxels", "Possible merges")}
+    assert shown["Supervoxels"] == "48"
+    assert NONE not in shown.values()
+    other = workspace.viewer.add_image(np.zeros((3, 4, 5), np.uint8), name="other shape", scale=(10, 10, 10))
+    labels = workspace.viewer.add_labels(np.ones(SHAPE, np.uint8), name="cells", scale=(10, 10, 10))
+    for wrong in (other, labels):
+        choose(tab.combos["image"], wrong.name)
+        assert workspace.messages.current.severity == "error"
+        assert {tab.figures.value(name) for name in shown} == {NONE}
+    choose(tab.combos["image"], right.name)
+    assert {name: tab.figures.value(name) for name in shown} == shown
 
 
 def test_files_can_be_opened_and_dropped(qtbot, tab, files, monkeypatch):

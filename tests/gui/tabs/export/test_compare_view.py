@@ -7,13 +7,16 @@ import os
 
 import numpy as np
 import pytest
+from napari.layers import Layer
 
+from gui.conftest import small_volumes
 from gui.tabs.export.conftest import press
 from models.small import small_model
+from napari_celis.gui.layers.opening import open_layers
 from napari_celis.gui.qt.widgets import scrolled
 from napari_celis.gui.session.background import celis_process
 from napari_celis.gui.session.messages import Message
-from napari_celis.io.volumes import open_volume
+from napari_celis.io.volumes import open_volume, write_volume
 from napari_celis.models.model_file import save_model
 
 COMPARE = """
@@ -48,7 +51,7 @@ pathlib.Path(told.plot).write_bytes(b"picture")
 def compare(windowless, qtbot, tmp_path, monkeypatch):
     """Prepare a comparison by a stand-in for celis."""
     workspace, tab = windowless
-    monkeypatch.setattr("napari_celis.gui.tabs.export.compare_data.SHALLOWEST", 4)
+    monkeypatch.setattr("napari_celis.pipeline.halves.SHALLOWEST", 4)
     (tmp_path / "compare.py").write_text(COMPARE)
     monkeypatch.setattr(celis_process, "PROGRAM", str(tmp_path / "compare.py"))
     assert "Choose a model" in tab.compare.hint.text()
@@ -182,6 +185,39 @@ def test_other_layers_to_tune_on(compare, qtbot, tmp_path):
     assert "--train-image TRAIN_IMAGE" in view.command.text.text()
 
 
+def test_command_names_the_files_that_the_layers_came_from(compare, tmp_path):
+    workspace, view = compare
+    volumes = small_volumes()
+    for role in ("image", "truth", "supervoxels"):
+        path = write_volume(
+            volumes[role], tmp_path / f"{role}.h5", kind="image" if role == "image" else "labels"
+        )
+        [layer] = [Layer.create(*parts) for parts in open_layers(str(path))]
+        workspace.viewer.add_layer(layer)
+        workspace.data.choose(role, layer)
+    text = view.command.text.text()
+    for role in ("image", "truth", "supervoxels"):
+        assert f"--{role} {workspace.data.layer(role).metadata['celis']['source']}" in text
+    assert str(tmp_path / "image.h5") in text
+    assert "train" not in text, "celis cuts the halves itself"
+    assert view.command.note.isHidden()
+
+
+def test_command_says_what_has_to_be_saved_first(compare, tmp_path):
+    workspace, view = compare
+    text, note = view.command.text.text(), view.command.note
+    assert "--image IMAGE --truth TRUTH --supervoxels SUPERVOXELS" in text
+    assert "“image” for IMAGE, “truth” for TRUTH, “supervoxels” for SUPERVOXELS" in note.text()
+    assert not note.isHidden()
+    workspace.viewer.add_image(np.full((5, 6, 7), 3, np.uint8), name="other image")
+    workspace.viewer.add_labels(np.full((5, 6, 7), 4, np.uint8), name="other truth")
+    view.train_image.setCurrentText("other image")
+    view.train_truth.setCurrentText("other truth")
+    assert "“other image” for TRAIN_IMAGE, “other truth” for TRAIN_TRUTH" in note.text()
+    workspace.data.choose("truth", None)
+    assert note.isHidden(), "something else has to be done first"
+
+
 def test_failed_comparison_is_said(compare, qtbot):
     workspace, view = compare
     view.boundary.setValue(7)
@@ -192,7 +228,7 @@ def test_failed_comparison_is_said(compare, qtbot):
 
 def test_shallow_volume_is_said(compare, qtbot, monkeypatch):
     workspace, view = compare
-    monkeypatch.setattr("napari_celis.gui.tabs.export.compare_data.SHALLOWEST", 32)
+    monkeypatch.setattr("napari_celis.pipeline.halves.SHALLOWEST", 32)
     press(qtbot, view.start)
     assert "12 sections, too few" in workspace.messages.current.text
     assert not view.is_busy

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pyqtgraph as pg
 import pytest
 from napari.components import ViewerModel
 from napari.layers import Image, Labels
@@ -302,6 +303,34 @@ def test_stage_chooser_and_curves(windowless):
     assert left <= 0 < 2 <= right < 3
     assert 0.7 < low <= 0.8 < 1.0 <= high < 1.1
     assert curves.figures.isHidden()
+
+
+def test_networks_of_one_stage_have_lines_of_their_own(windowless):
+    _, tab = windowless
+    curves = tab.curves
+    values = [0.7, 0.4, 0.2], [0.8, 0.5], [0.6]
+    told = [(f"{number} of 3", loss) for number, losses in enumerate(values, start=1) for loss in losses]
+    for i, (network, loss) in enumerate(told):
+        auc = {} if network == "3 of 3" else {"auc": 0.9}
+        record = Record("energy of small", i / 10, 60.0 * i, {"loss": loss, **auc}, network)
+        curves.add(record)
+    lines = curves.losses.getPlotItem().listDataItems()
+    assert [item.getData()[1].tolist() for item in lines] == [list(losses) for losses in values]
+    assert [item.getData()[0].tolist() for item in lines] == [[0, 1, 2], [3, 4], [5]]
+    assert len(curves.figures.getPlotItem().listDataItems()) == 2
+    marks = [item for item in curves.losses.getPlotItem().items if isinstance(item, pg.InfiniteLine)]
+    labels = {mark.value(): mark.label.format for mark in marks}
+    assert labels == {0: "1 of 3", 3: "2 of 3", 5: "3 of 3"}
+
+
+def test_stage_that_begins_again_has_a_line_of_its_own(windowless):
+    _, tab = windowless
+    curves = tab.curves
+    for done, loss in ((0.5, 0.7), (0.6, 0.5), (0.5, 0.8), (0.6, 0.6)):
+        curves.add(Record("affinity network 1 of 3", done, 60.0, {"loss": loss}))
+        curves.history.take_up()
+    lines = curves.losses.getPlotItem().listDataItems()
+    assert [item.getData()[1].tolist() for item in lines] == [[0.7, 0.5], [0.8, 0.6]]
 
 
 def test_browse_fills_in_the_name(windowless, qtbot, monkeypatch, tmp_path):

@@ -84,6 +84,9 @@ class CelisProcess(QObject):
         environment.insert("PYTHONIOENCODING", "utf-8")
         # Bars are for people; progress comes as records.
         environment.insert("TQDM_DISABLE", "1")
+        # What Python cleans up behind a process that was stopped is no news for people.
+        filters = [environment.value("PYTHONWARNINGS"), "ignore:resource_tracker:UserWarning"]
+        environment.insert("PYTHONWARNINGS", ",".join(filter(None, filters)))
         self._process.setProcessEnvironment(environment)
         self.is_stopping, self._last_words = False, ""
         self._rest = {"output": "", "errors": ""}

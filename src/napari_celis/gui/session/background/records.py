@@ -19,6 +19,8 @@ class Record:
     seconds: float
     figures: dict[str, float] = field(default_factory=dict)
     """Numbers by name; anything else in the record is left out."""
+    network: str = ""
+    """Which network of the stage is trained, such as "2 of 3"; empty where nothing is said."""
 
     @classmethod
     def from_json(cls, line: str) -> Record:
@@ -29,7 +31,8 @@ class Record:
             for name, value in fields.get("figures", {}).items()
             if isinstance(value, (int, float)) and not isinstance(value, bool)
         }
-        return cls(str(fields["stage"]), float(fields["done"]), float(fields.get("seconds", 0.0)), figures)
+        seconds, network = float(fields.get("seconds", 0.0)), str(fields.get("network", ""))
+        return cls(str(fields["stage"]), float(fields["done"]), seconds, figures, network)
 
 
 class RecordFile:

@@ -14,11 +14,15 @@ PIXELS = 150
 """Height and width of the picture."""
 SOFT = 0.9
 """Blur of the bodies, in samples, that takes the stairs out of them."""
+SOFT_SLOPES = 1.8
+"""Blur of what their slopes are taken from: light shows stairs that outlines do not."""
 LIGHT = np.array([-0.62, -0.58, -0.53])
 """Where the light comes from: in front, above, left."""
 AMBIENT, DIFFUSE = 0.30, 0.75
 NEAR, DEEP = 1.0, 0.55
 """Brightness of what is nearest and of what lies furthest behind."""
+CUT = 0.5
+"""Brightness of bodies that are cut because they go on towards the eye."""
 RIM = 0.8
 """From this share of the radius on, bodies fade out: they go on beyond what is shown."""
 
@@ -90,41 +94,64 @@ def shaded(side: np.ndarray, axes: np.ndarray, colours: np.ndarray, pixels: int 
     """
     n = side.shape[0]
     middle = (n - 1) / 2
-    solid = ndimage.gaussian_filter((side > 0).astype(np.float32), SOFT)
+    is_body = (side > 0).astype(np.float32)
+    solid = ndimage.gaussian_filter(is_body, SOFT)
     # Steps along a ray, rows and columns, as positions in the cube.
     step = np.array([1.0, n / pixels, n / pixels])
     shape = (n, pixels, pixels)
     matrix = axes.T * step
     offset = middle - matrix @ ((np.array(shape) - 1) / 2)
-    turned = ndimage.affine_transform(solid, matrix, offset, shape, order=1, prefilter=False)
-    is_solid = turned > 0.5
-    depth = is_solid.argmax(axis=0)
-    is_hit = is_solid.any(axis=0)
-    rows, columns = np.nonzero(is_hit)
-    hit = depth[rows, columns]
-    normal = _normals(turned, hit, rows, columns) / step
-    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-6)
+    turned = ndimage.affine_transform(solid, matrix, offset, shape, order=1, mode="nearest", prefilter=False)
+    enters, from_middle = _ball(n, pixels)
+    is_solid = (turned > 0.5) & (np.abs(np.arange(n)[:, None, None] - middle) <= middle - enters)
+    rows, columns = np.nonzero(is_solid.any(axis=0))
+    hit = is_solid.argmax(axis=0)[rows, columns]
+    before = turned[np.maximum(hit - 1, 0), rows, columns]
+    is_cut = before > 0.5
+    depth = np.where(is_cut, hit, _surface(hit, before, turned[hit, rows, columns]))
+    normal = _normals(is_body, matrix @ np.stack([depth, rows, columns]) + offset[:, None]) @ axes.T
     light = LIGHT / np.linalg.norm(LIGHT)
     bright = AMBIENT + DIFFUSE * np.clip(normal @ light, 0, 1)
-    bright *= NEAR + (DEEP - NEAR) * hit / n
-    at = matrix @ np.stack([hit + 1.0, rows, columns]) + offset[:, None]
+    bright *= NEAR + (DEEP - NEAR) * depth / n
+    bright[is_cut] = CUT
+    at = matrix @ np.stack([depth + 1.0, rows, columns]) + offset[:, None]
     colour = colours[np.clip(_sides_at(side, at), 1, 2) - 1]
-    radius = np.linalg.norm(at - middle, axis=0) / middle
     picture = np.zeros((pixels, pixels, 4), dtype=np.float32)
     picture[rows, columns, :3] = 255 * np.clip(colour * bright[:, None], 0, 1)
-    picture[rows, columns, 3] = 255 * np.clip((1 - radius) / (1 - RIM), 0, 1)
+    picture[rows, columns, 3] = 255 * np.clip((1 - from_middle[rows, columns]) / (1 - RIM), 0, 1)
     return np.ascontiguousarray(picture.astype(np.uint8))
 
 
-def _normals(turned: np.ndarray, hit: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return the direction out of the body where rays meet it."""
-    at = [hit, rows, columns]
-    slopes = []
-    for axis, size in enumerate(turned.shape):
-        ahead, behind = list(at), list(at)
-        ahead[axis], behind[axis] = np.minimum(at[axis] + 1, size - 1), np.maximum(at[axis] - 1, 0)
-        slopes.append(turned[tuple(behind)] - turned[tuple(ahead)])
-    return np.stack(slopes, axis=1)
+def _ball(n: int, pixels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the ray of each pixel enters the ball in the cube, and how far it passes from the middle.
+
+    The first counts in samples, and is beyond the middle where a ray misses the ball; the second is a share
+    of the radius.
+    """
+    middle = (n - 1) / 2
+    along = (np.arange(pixels) - (pixels - 1) / 2) * n / pixels
+    from_middle = np.hypot(along[:, None], along) / middle
+    half = np.sqrt(np.clip(1 - from_middle**2, 0, None))
+    return np.where(from_middle < 1, middle * (1 - half), n), from_middle
+
+
+def _surface(hit: np.ndarray, before: np.ndarray, behind: np.ndarray) -> np.ndarray:
+    """Find where rays meet the surface: between the first sample in the body and the one before."""
+    depth: np.ndarray = hit - (behind - 0.5) / np.maximum(behind - before, 1e-6)
+    return depth
+
+
+def _normals(is_body: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the direction out of the body at positions (3, n), along the axes of the cube.
+
+    Slopes are taken before the cube is turned: those of a turned one differ from ray to ray, which draws
+    stripes on what is flat.
+    """
+    soft = ndimage.gaussian_filter(is_body, SOFT_SLOPES)
+    slopes = [ndimage.map_coordinates(slope, at, order=1, mode="nearest") for slope in np.gradient(soft)]
+    normal = -np.stack(slopes, axis=1)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-6)
+    return normal
 
 
 def _sides_at(side: np.ndarray, at: np.ndarray) -> np.ndarray:

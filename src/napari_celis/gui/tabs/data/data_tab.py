@@ -31,7 +31,7 @@ from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.data.affinities_choice import AffinitiesChoice
 from napari_celis.gui.tabs.data.resampling import can_resample, resample_to_model
 from napari_celis.io.samples import bundled_models
-from napari_celis.pipeline.checks import check
+from napari_celis.pipeline.checks import check, check_volumes
 from napari_celis.pipeline.choice import Choice
 
 NONE = "–"
@@ -192,21 +192,18 @@ class DataTab(QWidget):
         self.figures.show_value("Shape", format_shape(choice.shape) + " voxels" if choice else NONE)
         self.figures.show_value("Voxel size", _size_nm(choice.voxel_size_nm) if choice else NONE)
         self.figures.show_value("Affinities", _affinities_figure(choice) if choice else NONE)
-        try:
-            counted = workspace.data.counted()
-        except CelisError:
-            counted = None
+        # Counts of supervoxels that do not belong to the rest would be taken for those of all that is chosen.
+        counted = choice and choice.atoms
         is_absent = workspace.data.supervoxels_layer is None
         waiting = "made when needed" if is_absent and choice else NONE
         self.figures.show_value("Supervoxels", f"{counted.supervoxels.n:,}" if counted else waiting)
         self.figures.show_value("Possible merges", f"{counted.n_actions:,}" if counted else NONE)
 
     def _choice(self) -> Choice | None:
-        """Return what is chosen, if that is something and each of it can be used."""
+        """Return what is chosen, if that is something that can be used and fits together."""
         try:
             choice = self._workspace.data.choice()
-            if choice.affinities is not None:
-                choice.affinities.check()
+            check_volumes(choice)
         except CelisError:
             return None
         return choice if choice.extents else None

@@ -10,16 +10,13 @@ from typing import Any
 
 from napari.layers import Layer
 
-from napari_celis.core.errors import CelisError
 from napari_celis.gui.layers.volume_files import VolumeFile, file_of, volume_of
 from napari_celis.io.blocks import Kind
 from napari_celis.io.failures import reading
-from napari_celis.io.parts import cropped
+from napari_celis.pipeline.halves import halves
 
 ALL, INSIDE = "all", "ignore_boundary"
 """The two sets of voxels of the figures."""
-SHALLOWEST = 32
-"""Sections that a volume must have to be cut into a half to tune on and a half to judge on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +24,7 @@ class CompareOptions:
     """What `celis compare` is told."""
 
     volumes: Mapping[str, str]
-    """By option: image, truth, train-image, train-truth, and supervoxels for either if there are any."""
+    """By option: image, truth and supervoxels, and the same of what to tune on; without that, on halves."""
     model: Path | str
     ignore_boundary: int = 2
     any_voxel_size: bool = False
@@ -58,15 +55,7 @@ def half_files(layers: Mapping[str, Layer], folder: Path) -> dict[str, VolumeFil
     """
     files = {}
     for role, layer in layers.items():
-        volume = volume_of(layer)
-        depth, height, width = volume.shape
-        if depth < SHALLOWEST:
-            raise CelisError(
-                f"The volume has {depth} sections, too few to tune on one half and judge on the other, which "
-                f"takes {SHALLOWEST}. Choose other layers to tune on."
-            )
-        for prefix, z in (("", (depth // 2, depth)), ("train-", (0, depth // 2))):
-            part = cropped(volume, [z, (0, height), (0, width)])
+        for prefix, part in zip(("train-", ""), halves(volume_of(layer)), strict=True):
             kind: Kind = "image" if role == "image" else "labels"
             files[f"{prefix}{role}"] = VolumeFile(str(folder / f"{prefix}{role}.npy"), part, kind, False)
     return files

@@ -20,6 +20,7 @@ from napari_celis.gui.qt.widgets import CommandLine, as_int, button, may_replace
 from napari_celis.gui.session.background.celis_process import CelisProcess, celis_command
 from napari_celis.gui.session.background.job import Job
 from napari_celis.gui.session.background.records import Record
+from napari_celis.gui.session.command_line import unsaved_note
 from napari_celis.gui.session.layer_roles import VolumeRole
 from napari_celis.gui.session.workspace import Workspace
 from napari_celis.gui.tabs.export.compare_data import CompareOptions, half_files, read_results, whole_files
@@ -56,7 +57,7 @@ class CompareView(QWidget):
         self.progress = ProgressLine()
         self.hint = wrapped()
         self.results = CompareResults(workspace.viewer)
-        self.command = CommandLine(self.command_text)
+        self.command = CommandLine(self.command_text, self.note_text)
         self._lay_out()
         self._connect()
         self.refresh()
@@ -136,19 +137,19 @@ class CompareView(QWidget):
 
     def command_text(self) -> str:
         """Write the command that does the same."""
-        if self._uses_halves():
-            volumes = {role: f"SECOND_HALF_{role.upper()}" for role in self._layers()}
-            volumes |= {f"train-{role}": f"FIRST_HALF_{role.upper()}" for role in self._layers()}
-        else:
-            volumes = {role: source_of(layer, role.upper()) for role, layer in self._layers().items()}
-            for role, layer in self._train_layers().items():
-                volumes[f"train-{role}"] = source_of(layer, f"TRAIN_{role.upper()}")
+        volumes = {option: source_of(layer, _word(option)) for option, layer in self._named_layers().items()}
         model = self._workspace.data.model_path or "MODEL.safetensors"
         return celis_command(
             CompareOptions(
                 volumes, model, self.boundary.value(), self._workspace.data.any_voxel_size
             ).arguments()
         )
+
+    def note_text(self) -> str:
+        """Say what keeps the command from being used as it is."""
+        if self._problem():
+            return ""
+        return unsaved_note({_word(option): layer for option, layer in self._named_layers().items()})
 
     # What the user does.
 
@@ -264,6 +265,13 @@ class CompareView(QWidget):
         names = {"image": self.train_image.currentText(), "truth": self.train_truth.currentText()}
         return {role: _named(layers, name) for role, name in names.items()}
 
+    def _named_layers(self) -> dict[str, Layer | None]:
+        """Return the layers by the options of the command, which cuts halves itself."""
+        layers = self._layers()
+        if not self._uses_halves():
+            layers |= {f"train-{role}": layer for role, layer in self._train_layers().items()}
+        return layers
+
     def _uses_halves(self) -> bool:
         return bool(self.train_image.currentIndex() <= 0)
 
@@ -278,6 +286,11 @@ class CompareView(QWidget):
         self.process.close()
         self.results.close_plot()
         self._folder.cleanup()
+
+
+def _word(option: str) -> str:
+    """Return what stands in the command for a volume that lies in no file."""
+    return option.upper().replace("-", "_")
 
 
 def _named(layers: Iterable[Layer], name: str) -> Layer | None:
