@@ -10,10 +10,14 @@ from napari_celis.io.volumes import list_datasets, open_volume
 
 
 def open_layers(path: str) -> list[LayerData]:
-    """Read every volume in a file or folder as one layer each; a CelisError says what is wrong."""
+    """Read every volume in a file or folder as one layer each; a CelisError says what is wrong.
+
+    Images come first: above labels they would hide them.
+    """
     volumes = [(info.name, info.n_levels) for info in list_datasets(path) if info.is_volume]
     # Where there is none, opening the path itself says why.
-    return [_as_layer(path, *volume) for volume in volumes or [("", 1)]]
+    layers = [_as_layer(path, *volume) for volume in volumes or [("", 1)]]
+    return sorted(layers, key=lambda layer: layer[2] != "image")
 
 
 def has_volumes(path: str) -> bool:
