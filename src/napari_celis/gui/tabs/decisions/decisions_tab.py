@@ -77,6 +77,8 @@ class DecisionsTab(QWidget):
         self.inspector = DecisionInspector(workspace)
         self.learning = LearningBox(workspace)
         self._parts: dict[str, np.ndarray] = {}
+        self._followed = -1
+        """The action whose row was scrolled to."""
         self._room = (0, False, False)
         """Columns, and whether there is too little room for those of specs, and for all others."""
         self._timer = QTimer(self)
@@ -114,8 +116,8 @@ class DecisionsTab(QWidget):
         self.smallest.setRange(0, 2**31 - 1)
         self.smallest.setSpecialValueText("Any size")
         self.smallest.setPrefix("≥ ")
-        self.smallest.setSuffix(" voxels")
-        self.smallest.setFixedWidth(self.smallest.fontMetrics().horizontalAdvance("≥ 99999 voxels") + 44)
+        self.smallest.setSuffix(" vox.")
+        self.smallest.setMaximumWidth(112)
         self.smallest.setToolTip("Show only merges whose smaller segment has at least this many voxels.")
         self.count = QLabel()
         self.empty = wrapped(EMPTY)
@@ -173,7 +175,7 @@ class DecisionsTab(QWidget):
         self.smallest.valueChanged.connect(self._on_filter)
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
         self.view.clicked.connect(self._on_clicked)
-        self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
+        self.view.horizontalHeader().sortIndicatorChanged.connect(self._on_sorted)
         self.decisions.changed.connect(self._follow)
         self.decisions.changed.connect(self._on_page)
         self.tabs.currentChanged.connect(self._on_page)
@@ -306,9 +308,15 @@ class DecisionsTab(QWidget):
         """Select the row of the inspected action, without moving the camera."""
         if not self.isVisible():
             return
-        at = self.table.row_of(self.decisions.pair.action) if self.decisions.pair.action >= 0 else -1
+        action = self.decisions.pair.action
+        at = self.table.row_of(action) if action >= 0 else -1
+        is_other = action != self._followed and at >= 0
+        self._followed = action if at >= 0 else -1
         selection = self.view.selectionModel()
         if at == self.view.currentIndex().row() and selection.hasSelection() == (at >= 0):
+            if is_other:
+                # Another question in the same row: the user may have scrolled away from it.
+                self.view.show_chosen()
             return
         was_blocked = selection.blockSignals(True)
         if at < 0:
@@ -322,11 +330,18 @@ class DecisionsTab(QWidget):
         self.view.viewport().update()
 
     def _on_page(self, _: int = 0) -> None:
-        """Leave the room to the list of segments, unless two of them or a cut wait for a decision."""
+        """Leave the room to the list of segments, unless two of them or a cut wait for a decision.
+
+        What is above the pages stays, so that they do not jump.
+        """
         is_list = self.tabs.currentWidget() is self.segments
         is_needed = self.decisions.cut.plan is not None or len(self.workspace.selection.supervoxels) == 2
-        self.learning.setVisible(not is_list)
         self.inspector.setVisible(not is_list or is_needed)
+
+    def _on_sorted(self, *_: object) -> None:
+        """Show where the selected row is now."""
+        self._follow()
+        self.view.show_chosen()
 
     def _on_theme(self, event: Any = None) -> None:
         for table in (self.table, self.history.table, self.segments.model):

@@ -176,7 +176,7 @@ class SegmentsPage(QWidget):
         self.smallest.valueChanged.connect(self._on_filter)
         self.view.clicked.connect(self._on_clicked)
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
-        self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
+        self.view.horizontalHeader().sortIndicatorChanged.connect(self._on_sorted)
         self.model.edited.connect(self._on_edited)
         self.segments.changed.connect(self.refresh)
         self.keys.choice.changed.connect(self._name_keys)
@@ -262,6 +262,11 @@ class SegmentsPage(QWidget):
         )
         self._count_rows()
         self._follow()
+
+    def _on_sorted(self, *_: object) -> None:
+        """Show where the selected row is now."""
+        self._follow()
+        self.view.show_chosen()
 
     def _on_row(self, index: Any, before: Any = None) -> None:
         at = index.row()
