@@ -83,7 +83,7 @@ class AgglomerateTab(QWidget):
 
     def _bind_keys(self) -> None:
         for key in RUN_KEYS:
-            self._canvas.keys.bind(key, self.toggle)
+            self._canvas.keys.bind(key, self.toggle, in_fields=True)
         self._canvas.keys.bind(STEP_KEY, self.step_once)
 
     @property
@@ -166,6 +166,7 @@ class AgglomerateTab(QWidget):
             self.form.say(WAITING if self._workspace.preparation.is_busy else UNPREPARED)
         elif is_stale:
             self.form.say("Other data, another model or policy was chosen; this run goes on with the old.")
+        self._enable()
 
     def _on_progress(self, progress: Progress) -> None:
         if self._engine is None:
