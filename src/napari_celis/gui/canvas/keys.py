@@ -92,7 +92,8 @@ class CanvasKeys(QObject):
         is_active : callable
             Asked for every press; while it says no, the key is not ours.
         in_fields : bool
-            Whether the key also counts where a number or a line of text is typed; what was typed counts first.
+            Whether the key also counts where a number or a line of text is typed; what was typed counts
+            first.
         """
         self._bindings[key] = KeyBinding(action, is_active, in_fields=in_fields)
 

@@ -79,6 +79,10 @@ def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
     assert tab.form.figures.value("Next score") == NOTHING
     assert tab.form.figures.value("VI split") == "0.000"
     assert tab.form.figures.value("VI merge") == "1.000"
+    assert not tab.form.legend.isVisible()
+    tab.form.plot_choice.setCurrentText(ERRORS)
+    assert tab.form.legend.isVisible()
+    tab.form.plot_choice.setCurrentIndex(0)
     assert len(tab.form.energy.energies) == n_steps(tab) + 1
     assert tab.form.scores.n_shown == 0
     # Everything in one segment is no success, and that stays said until it is taken back.

@@ -20,6 +20,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.words import counted
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import REDO_TIP
 from napari_celis.gui.canvas.picking import POINT
@@ -267,7 +268,7 @@ class DecisionsTab(QWidget):
         n_rows = self.table.rowCount()
         n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
         n_queue = len(self.decisions.order.open_actions())
-        self.count.setText(f"{n_rows:,} of {n_all:,} contacts · {n_queue:,} open questions")
+        self.count.setText(f"{n_rows:,} of {counted(n_all, 'contact')} · {counted(n_queue, 'open question')}")
 
     # What the user does, and what happens elsewhere.
 

@@ -117,7 +117,7 @@ class LearningBox(QWidget):
                 n_answers = save_learned_model(model, agglomerator, path, source)
             except (CelisError, OSError) as error:
                 return str(error), False
-            return f"Wrote {path.name}, with what {counted(n_answers, 'answer')} taught.", True
+            return f"Wrote {path}, with what {counted(n_answers, 'answer')} taught.", True
 
         def tell(result: tuple[str, bool]) -> None:
             messages.say(result[0], "" if result[1] else "error")

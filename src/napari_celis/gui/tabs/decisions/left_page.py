@@ -116,10 +116,9 @@ class LeftPage(QWidget):
             return
         self.sentence.setText(told(left) + ("" if engine.tables.scores_are_odds else GUESSED))
         n_answers = left.questions_until(self.target.value())
-        self.until.setText(f"about {counted(n_answers, 'answer')}" if n_answers else REACHED)
-        self.until.setToolTip(
-            f"Expected after about {counted(n_answers, 'more answer')}." if n_answers else ""
-        )
+        about = f"about {counted(n_answers, 'answer')}"
+        self.until.setText(about if n_answers else REACHED)
+        self.until.setToolTip(f"Expected after {about} more." if n_answers else "")
         if self.isVisible():
             self.plot.show_curves(self.past, left.left, self.target.value())
 

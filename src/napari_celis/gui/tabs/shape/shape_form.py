@@ -24,6 +24,7 @@ from qtpy.QtWidgets import (
 
 from napari_celis.core.descriptors import DescriptorSpec, IntTriple
 from napari_celis.core.lattice import Lattice
+from napari_celis.core.words import counted
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.narrow_combo import make_narrow
 from napari_celis.gui.qt.widgets import row, share_width, wrapped
@@ -268,7 +269,7 @@ class ShapeForm(QWidget):
             return f"{now}Choose one of “Merges here”, or two neighbours, to see what their merge changes."
         u, v = answer.merge
         n_changed = int(answer.view.changed.sum())
-        what = f"turns on {n_changed} bits" if n_changed else "changes nothing"
+        what = f"turns on {counted(n_changed, 'bit')}" if n_changed else "changes nothing"
         sentence = f"Merging {u} and {v} {what} at this centre."
         if energies is None or not n_changed:
             return sentence
