@@ -11,7 +11,6 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QLabel,
     QLineEdit,
     QSpinBox,
     QTabWidget,
@@ -25,6 +24,7 @@ from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import REDO_TIP
 from napari_celis.gui.canvas.picking import POINT
 from napari_celis.gui.qt.compact_table import CompactTable
+from napari_celis.gui.qt.elided_label import ElidedLabel
 from napari_celis.gui.qt.narrow_combo import make_narrow
 from napari_celis.gui.qt.widgets import button, name_button, row, share_width, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
@@ -120,7 +120,7 @@ class DecisionsTab(QWidget):
         self.smallest.setSuffix(" vox.")
         self.smallest.setMaximumWidth(112)
         self.smallest.setToolTip("Show only merges whose smaller segment has at least this many voxels.")
-        self.count = QLabel()
+        self.count = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
 
@@ -269,6 +269,7 @@ class DecisionsTab(QWidget):
         n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
         n_queue = len(self.decisions.order.open_actions())
         self.count.setText(f"{n_rows:,} of {counted(n_all, 'contact')} · {counted(n_queue, 'open question')}")
+        self.count.setToolTip(self.count.text())
 
     # What the user does, and what happens elsewhere.
 
