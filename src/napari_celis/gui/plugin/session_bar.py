@@ -44,7 +44,7 @@ class SessionBar(QWidget):
         self.button = QToolButton()
         self.button.setText("Session")
         # The arrow of the menu would lie on the text.
-        self.button.setStyleSheet("QToolButton { padding-right: 14px; }")
+        self.button.setStyleSheet("QToolButton { padding-right: 10px; }")
         self.button.setToolTip(
             "Every decision is kept in a session file, from the first one on. Begin, open or save one here."
         )

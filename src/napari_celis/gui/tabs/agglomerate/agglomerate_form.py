@@ -47,7 +47,7 @@ FIGURES = {
     "VI merge": "Merge error in bits: what was joined but is apart in the truth. It needs a truth.",
 }
 """The figures of a run, and what they mean."""
-ERRORS = "Errors against the truth (VI)"
+ERRORS = "Errors (VI)"
 NOTHING = "–"
 LARGE_ENERGY = 1e5
 MERGES = ("greedy", "manual")
@@ -95,7 +95,7 @@ class AgglomerateForm(QWidget):
         make_narrow(self.plot_choice)
         for name in ("Energy", ERRORS):
             self.plot_choice.addItem(name)
-        self.plot_choice.setToolTip("What the plot shows over the decisions; errors need a truth.")
+        self.plot_choice.setToolTip("What the plot shows over the decisions: the energy, or the errors against the truth.")
         self.legend = CurveLegend(self.errors, ERROR_CURVES)
         self.scores = ScorePlot(workspace.viewer)
         self.timeline = Timeline(workspace)

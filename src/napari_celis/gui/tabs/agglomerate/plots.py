@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from qtpy.QtCore import Signal
+from qtpy.QtGui import QFont
 
 from napari_celis.core.journal import Step
 from napari_celis.evaluation.error_curve import ErrorCurve
@@ -18,6 +19,7 @@ from napari_celis.gui.qt.themed_plot import ThemedPlot
 HEIGHTS = (80, 190)
 """Least and greatest height in pixels: plots take the room that a high window has."""
 N_BINS = 60
+SMALL_POINTS = 6.5
 MOST_BEYOND = 0.05
 """Share of the scores that may lie beyond the ends of the histogram."""
 COUNTS = {0: "0", 10: "10", 100: "100", 1_000: "1k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}
@@ -129,6 +131,10 @@ class ScorePlot(ThemedPlot):
         super().__init__(viewer, "score of the merges left", "merges", HEIGHTS)
         self.setToolTip("Scores of what may still be merged, counted on a logarithmic scale.")
         self.getAxis("left").setTicks([[(log1p(n), text) for n, text in COUNTS.items()], []])
+        # In a low plot the counts would lie on each other.
+        small = QFont()
+        small.setPointSizeF(SMALL_POINTS)
+        self.getAxis("left").setStyle(tickFont=small)
         self._bars = {
             name: self.plot(
                 stepMode="center", fillLevel=0, pen=None, brush=pg.mkBrush(OKABE_ITO[name] + "B0")

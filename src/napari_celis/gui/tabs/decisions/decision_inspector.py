@@ -11,7 +11,7 @@ from napari_celis.core.journal import newest_about
 from napari_celis.core.words import counted
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.qt.colours import OKABE_ITO
-from napari_celis.gui.qt.numbers import signed
+from napari_celis.gui.qt.numbers import short_number, signed
 from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
 from napari_celis.gui.session.engine.tables import RunTables
 from napari_celis.gui.session.standing import Standing
@@ -204,7 +204,8 @@ class DecisionInspector(QWidget):
             voxels = int(supervoxels.sizes[self.decisions.pair.members(supervoxel)].sum())
             segment, clicked = run.segment_of(supervoxel), int(supervoxels.ids[supervoxel])
             part = "" if clicked == segment else f" (supervoxel {clicked})"
-            lines.append(f"{_chip(colour)} segment {segment}{part}: {counted(voxels, 'voxel')}")
+            size = f"{short_number(voxels)} voxel{'s' * (voxels != 1)}"
+            lines.append(f"{_chip(colour)} segment {segment}{part}: {size}")
         return "<br>".join(lines)
 
     def _apart_text(self) -> str:
