@@ -95,7 +95,9 @@ class AgglomerateForm(QWidget):
         make_narrow(self.plot_choice)
         for name in ("Energy", ERRORS):
             self.plot_choice.addItem(name)
-        self.plot_choice.setToolTip("What the plot shows over the decisions: the energy, or the errors against the truth.")
+        self.plot_choice.setToolTip(
+            "What the plot shows over the decisions: the energy, or the errors against the truth."
+        )
         self.legend = CurveLegend(self.errors, ERROR_CURVES)
         self.scores = ScorePlot(workspace.viewer)
         self.timeline = Timeline(workspace)
