@@ -63,7 +63,7 @@ FIXED_KEYS = {
     "Enter": "carry out the cut or split that is shown",
     "Backspace": "take the last seed away",
     "Esc": "clear what is selected, leave a split",
-    "Ctrl+Return": "run, pause",
+    "Ctrl+Enter": "run, pause",
     ".": "one step of the run",
     "?": "this card",
 }
