@@ -272,7 +272,7 @@ def test_a_failed_block_is_named_and_can_be_retried(blockwise, celis, tmp_path):
     code, out, err = blockwise(image=path)
     assert code == 1
     assert "Failed: grey values, block 00000002 (z 0–5, y 0–11, x 32–47): " in err
-    assert "1 blocks failed and are empty in it." in err
+    assert "1 block failed and is empty in it." in err
     assert "Wrote " in out
     assert not open_volume(tmp_path / "out.zarr").read()[:, :, 32:].any()
     status = celis("blockwise", "--output", tmp_path / "out.zarr", "--status")

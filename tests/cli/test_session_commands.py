@@ -145,6 +145,11 @@ def test_show(celis, session, tmp_path):
         )
         assert code == 0
     assert "events by ada" in out
+    for words in ("merges by the run", "decisions stand: ", "orders merges; a run stops at a score of"):
+        assert words in out
+    for raw in ("greedy", "manual", "keep-apart", "any_voxel_size", "affinity_revision", "begins_with"):
+        assert raw not in out
+    assert f"Wrote {tmp_path / 't.parquet'}: 21 events." in out
     figures = json.loads((tmp_path / "j").read_text())
     assert (figures["events"], figures["undone"], figures["redone"]) == (21, 4, 2)
     assert (figures["segments"], figures["questions"]) == (1, 1)
@@ -260,7 +265,7 @@ def test_taking_over_lines_of_json(celis, session, given, tmp_path):
     old.write_text("\n".join([*lines[:3], "damaged", *lines[3:]]))
     code, out, err = celis("sessions", "take-over", old, "-o", new, *given)
     assert code == 0, err
-    assert f"{len(steps):,} decisions, 1 lines or decisions could not" in out
+    assert f"{len(steps):,} decisions, 1 of the lines or decisions could not" in out
     assert celis("replay", new)[0] == 0
 
 

@@ -26,6 +26,7 @@ from napari_celis.cli.options import (
 )
 from napari_celis.cli.outputs import require_distinct
 from napari_celis.cli.session_options import RelocateOption, relocations, run_recorded
+from napari_celis.core.words import counted
 
 if TYPE_CHECKING:
     from napari_celis.core.agglomerator import Agglomerator
@@ -278,20 +279,21 @@ def _properties(agglomerator: Agglomerator, session: Session | None, output: str
 def _report(figures: dict[str, Any], output: str | None, session: Path | None) -> None:
     """Say what was done, and why if nothing was."""
     if figures["earlier"]:
-        typer.echo(f"Went on after {figures['earlier']:,} decisions of {session}.")
+        typer.echo(f"Went on after {counted(figures['earlier'], 'decision')} of {session}.")
     if not figures["steps"]:
         score = figures["best_first_score"]
         reason = "no centre sees any contact" if score is None else f"the best score is {score:.3g}"
         typer.echo(f"No merge was made: {reason}, and the threshold is {figures['threshold']:.3g}.")
     if "answers" in figures:
         typer.echo(
-            f"Followed {figures['answers']:,} answers: {figures['corrections']:,} corrections, "
+            f"Followed {counted(figures['answers'], 'answer')}: "
+            f"{counted(figures['corrections'], 'correction')}, "
             f"{figures['answers_decided'] - figures['corrections']:,} that confirm what there is, "
             f"{figures['answers_so_already']:,} that were known; {figures['unanswered']:,} without an answer."
         )
     typer.echo(
-        f"Wrote {output or session}: {figures['supervoxels']:,} supervoxels became {figures['segments']:,} "
-        f"segments in {figures['steps']:,} steps."
+        f"Wrote {output or session}: {counted(figures['supervoxels'], 'supervoxel')} became "
+        f"{counted(figures['segments'], 'segment')} in {counted(figures['steps'], 'step')}."
     )
     if figures["remark"]:
         say(f"Remark: {figures['remark']}")

@@ -11,6 +11,7 @@ import typer
 from napari_celis.cli.app import app
 from napari_celis.cli.options import AnyVoxelSizeOption, JsonOption, Policy, require_outputs, write_json
 from napari_celis.cli.outputs import require_distinct
+from napari_celis.core.words import counted
 
 if TYPE_CHECKING:
     from napari_celis.scale.begin import Request
@@ -182,20 +183,23 @@ def _report(outcome: Outcome, status: RunStatus, output: str) -> None:
         )
     if outcome.lost:
         typer.echo(
-            f"{outcome.lost} blocks were lost with their workers, which were killed or ran out of memory. "
+            f"{counted(outcome.lost, 'block')} {'was' if outcome.lost == 1 else 'were'} lost with the "
+            "workers, which were killed or ran out of memory. "
             "Give the same command again, with fewer --workers or smaller blocks if it was memory.",
             err=True,
         )
         return
     found = status.figures
     typer.echo(
-        f"Wrote {output}: {found['supervoxels']:,} supervoxels became {found['segments']:,} segments; blocks "
-        f"disagreed on {found['disputed']:,} of {found['pairs']:,} pairs."
+        f"Wrote {output}: {counted(found['supervoxels'], 'supervoxel')} became "
+        f"{counted(found['segments'], 'segment')}; blocks disagreed on {found['disputed']:,} of "
+        f"{counted(found['pairs'], 'pair')}."
     )
     if outcome.failures:
+        n_failed = len(outcome.failures)
         typer.echo(
-            f"{len(outcome.failures)} blocks failed and are empty in it. Put right what is said above, then "
-            "give the same command with --retry-failed.",
+            f"{counted(n_failed, 'block')} failed and {'is' if n_failed == 1 else 'are'} empty in it. "
+            "Put right what is said above, then give the same command with --retry-failed.",
             err=True,
         )
 

@@ -15,6 +15,7 @@ from napari_celis.cli.session_options import (
     relocations,
     require_session_outputs,
 )
+from napari_celis.core.words import counted
 
 SHOWN = 10
 """Differences that are printed; all are in the figures."""
@@ -80,8 +81,8 @@ def replay(
     if len(differences) > SHOWN:
         typer.echo(f"… and {len(differences) - SHOWN:,} more.")
     typer.echo(
-        f"{figures['events']:,} events made again, {len(differences):,} differences; largest difference of a "
-        f"score {error:.2g} (tolerance {tolerance:.2g})."
+        f"{counted(figures['events'], 'event')} made again, {counted(len(differences), 'difference')}; "
+        f"largest difference of a score {error:.2g} (tolerance {tolerance:.2g})."
     )
     if differences:
         if remark:

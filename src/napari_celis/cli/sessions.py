@@ -30,6 +30,7 @@ from napari_celis.cli.session_options import (
     relocations,
     require_session_outputs,
 )
+from napari_celis.core.words import DECISION_NAMES, counted, counted_decisions
 
 if TYPE_CHECKING:
     from napari_celis.io.session.file import Session
@@ -65,29 +66,33 @@ def show(
     if relocate and segments is None:
         raise typer.BadParameter("--relocate is for --segments, which reads the supervoxels.")
     require_session_outputs(session, table=table, json=json, segments=segments)
+    n_segments = 0
     with Session.open(session, read_only=True) as opened:
         figures = _figures(opened)
         if table is not None:
             write_table(opened.events(), table)
         if segments is not None:
-            _write_segments(opened, relocations(relocate), segments)
+            n_segments = _write_segments(opened, relocations(relocate), segments)
     write_json(json, figures)
     for role, volume in figures["volumes"].items():
         typer.echo(f"{role}: {volume['path'] or 'in no file'}")
     typer.echo(f"model: {figures['model']}")
-    typer.echo(", ".join(f"{key} {value}" for key, value in figures["settings"].items()))
-    typer.echo(f"begun {_date(figures['created'])}, last event {_date(figures['last'])}")
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in figures["standing_by_kind"].items())
+    typer.echo(_settings_text(figures["settings"]))
+    typer.echo(f"Begun {_date(figures['created'])}; last event {_date(figures['last'])}.")
+    kinds = counted_decisions(figures["standing_by_kind"])
+    n_standing = figures["standing"]
     typer.echo(
-        f"{figures['events']:,} events by {', '.join(figures['who']) or 'nobody'}; "
-        f"{figures['standing']:,} decisions stand{f': {kinds}' if kinds else ''}."
+        f"{counted(figures['events'], 'event')} by {', '.join(figures['who']) or 'nobody'}; "
+        f"{counted(n_standing, 'decision')} stand{'s' * (n_standing == 1)}{f': {kinds}' if kinds else ''}."
     )
     typer.echo(
-        f"{figures['segments']:,} segments with a name or a note, "
-        f"{figures['questions']:,} questions put aside."
+        f"{counted(figures['segments'], 'segment')} with a name or a note, "
+        f"{counted(figures['questions'], 'question')} put aside."
     )
+    if table is not None:
+        typer.echo(f"Wrote {table}: {counted(figures['events'], 'event')}.")
     if segments is not None:
-        typer.echo(f"Wrote {segments}.")
+        typer.echo(f"Wrote {segments}: {counted(n_segments, 'segment')}.")
 
 
 @sessions.command()
@@ -127,7 +132,8 @@ def check(session: SessionArgument, relocate: RelocateOption = None, json: JsonO
         typer.echo(problem)
     if problems:
         raise typer.Exit(1)
-    typer.echo(f"{session} is whole: {n_events:,} events, and its volumes are those that it was made with.")
+    events = counted(n_events, "event")
+    typer.echo(f"{session} is whole: {events}, and its volumes are those that it was made with.")
 
 
 @sessions.command()
@@ -171,9 +177,9 @@ def merge(
         typer.echo("Nothing was written. Say whose decisions stand, with --prefer or --ask.", err=True)
         raise typer.Exit(1)
     typer.echo(
-        f"Wrote {output}: {len(plan.decisions):,} decisions, {plan.n_common:,} common at the beginning; "
-        f"{plan.n_agreed:,} agreed, {len(plan.conflicts):,} disagreements, "
-        f"{plan.n_greedy_left_out:,} merges by greedy left out."
+        f"Wrote {output}: {counted(len(plan.decisions), 'decision')}, {plan.n_common:,} common at the "
+        f"beginning; {plan.n_agreed:,} agreed, {counted(len(plan.conflicts), 'disagreement')}, "
+        f"{counted(plan.n_greedy_left_out, 'merge')} by the run left out."
     )
 
 
@@ -205,8 +211,8 @@ def take_over(
     volumes: dict[Any, str] = {role: path for role, path in given.items() if path and role != "model"}
     with prepared.agglomerator:
         n_taken, n_lost = take_over_json_lines(old, output, choice, prepared, Sources(volumes, model))
-    lost = f", {n_lost:,} lines or decisions could not be taken over" if n_lost else ""
-    typer.echo(f"Wrote {output}: {n_taken:,} decisions{lost}.")
+    lost = f", {n_lost:,} of the lines or decisions could not be taken over" if n_lost else ""
+    typer.echo(f"Wrote {output}: {counted(n_taken, 'decision')}{lost}.")
 
 
 def _open_atoms(session: Session, places: dict[str, str]) -> tuple[Choice, Atoms]:
@@ -230,8 +236,8 @@ def _open_atoms(session: Session, places: dict[str, str]) -> tuple[Choice, Atoms
         return choice, choice.atoms or read_atoms(choice.supervoxels, report)
 
 
-def _write_segments(session: Session, places: dict[str, str], path: Path) -> None:
-    """Write the segments at the end of a session, unless that would replace one of its volumes."""
+def _write_segments(session: Session, places: dict[str, str], path: Path) -> int:
+    """Write the segments at the end of a session, and count them; none of its volumes may be replaced."""
     from napari_celis.pipeline.segment_table import table_of_session
     from napari_celis.pipeline.session_identity import require_same_supervoxels
 
@@ -239,7 +245,9 @@ def _write_segments(session: Session, places: dict[str, str], path: Path) -> Non
     require_distinct({"--segments": path}, {**volumes, "its model": session.head.model_path})
     choice, atoms = _open_atoms(session, places)
     require_same_supervoxels(session.head, choice, atoms.supervoxels)
-    table_of_session(session, atoms).write_csv(path, choice.voxel_size_nm)
+    table = table_of_session(session, atoms)
+    table.write_csv(path, choice.voxel_size_nm)
+    return len(table.segments)
 
 
 def _figures(session: Session) -> dict[str, Any]:
@@ -266,6 +274,17 @@ def _figures(session: Session) -> dict[str, Any]:
         "segments": len(session.segments()),
         "questions": len(session.questions()),
     }
+
+
+def _settings_text(settings: dict[str, str]) -> str:
+    """Say in sentences how the model is used."""
+    policy, threshold = settings.get("policy", "unknown"), settings.get("threshold", "unknown")
+    sentences = [f"The policy `{policy}` orders merges; a run stops at a score of {threshold}."]
+    if settings.get("any_voxel_size") == "1":
+        sentences.append("The model may be one for voxels of another size.")
+    if settings.get("begins_with"):
+        sentences.append("It begins with the decisions of a block-wise run.")
+    return " ".join(sentences)
 
 
 def _date(seconds: float) -> str:
@@ -303,7 +322,7 @@ def _describe(conflict: Conflict) -> str:
     place = conflict.place_zyx
     where = "they do not touch" if place is None else "at {:.1f} {:.1f} {:.1f} (voxels z y x)".format(*place)
     told = [
-        f"{record.who or 'somebody'}, {_date(record.time)}: {record.event.step.kind} "
+        f"{record.who or 'somebody'}, {_date(record.time)}: {DECISION_NAMES[record.event.step.kind]} "
         f"{record.event.step.u_id} and {record.event.step.v_id}, score {record.event.step.score:.4g}"
         for record in (conflict.first, conflict.second)
     ]

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from npe2 import PluginManifest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QCheckBox, QLineEdit, QMainWindow, QSpinBox, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QLineEdit,
+    QMainWindow,
+    QPlainTextEdit,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 import napari_celis
 from napari_celis.gui.canvas.key_card import KeyCard
@@ -85,6 +93,45 @@ def test_keys_work_wherever_the_focus_is_but_not_where_text_is_typed(window, qtb
     window.widgets[1].setFocus()
     QTest.keyClick(window.widgets[1], KEY.Key_A)
     assert pressed == []
+
+
+class Console(QPlainTextEdit):
+    """Carries out what was typed, as that of napari does."""
+
+    def keyPressEvent(self, event):  # noqa: N802
+        event.accept()
+
+
+def test_run_and_pause_count_in_fields_too(window, qtbot):
+    keys, pressed = CanvasKeys(), []
+    control = Qt.KeyboardModifier.ControlModifier
+    keys.bind("Ctrl+Return", lambda: pressed.append(window.widgets[3].value()), in_fields=True)
+    keys.bind("Ctrl+Z", lambda: pressed.append("Ctrl+Z"))
+    keys.watch_viewer(viewer_of(window))
+    editor = Console()
+    window.centralWidget().layout().addWidget(editor)
+    for widget in (*window.widgets, editor):
+        widget.setFocus()
+        qtbot.waitUntil(widget.hasFocus)
+        pressed.clear()
+        QTest.keyClick(widget, KEY.Key_Return, control)
+        assert pressed == ([] if widget is editor else [0]), widget
+    line, number = window.widgets[2:]
+    line.setFocus()
+    qtbot.waitUntil(line.hasFocus)
+    pressed.clear()
+    QTest.keyClicks(line, "ab")
+    QTest.keyClick(line, KEY.Key_Z, control)
+    assert pressed == [], "a text has an undo of its own"
+    # A number that was typed counts first.
+    number.setKeyboardTracking(False)
+    number.setFocus()
+    qtbot.waitUntil(number.hasFocus)
+    number.selectAll()
+    QTest.keyClicks(number, "42")
+    QTest.keyClick(number, KEY.Key_Return, control)
+    assert pressed == [42]
+    keys.close()
 
 
 def test_a_key_that_is_held_is_let_go_once_also_when_the_focus_goes(window, qtbot):

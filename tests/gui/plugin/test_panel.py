@@ -72,6 +72,15 @@ def test_panel_from_the_menu_until_the_window_closes(our_plugin, make_napari_vie
     QTest.keyClick(canvas, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: not engine.snapshot.is_running)
 
+    # So it does while a number is being typed.
+    speed = panel.tab("Agglomerate").form.speed
+    viewer.window._qt_window.activateWindow()
+    speed.setFocus()
+    qtbot.waitUntil(speed.hasFocus)
+    for is_running in (True, False):
+        QTest.keyClick(speed, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+        qtbot.waitUntil(lambda wanted=is_running: engine.snapshot.is_running == wanted)
+
     engine.run()
     qtbot.waitUntil(lambda: engine.snapshot.is_running)
     assert our_threads()

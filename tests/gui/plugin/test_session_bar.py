@@ -172,7 +172,7 @@ def test_a_copy_of_a_session_that_another_window_has(qtbot, bar, made, tmp_path)
 
 def test_a_long_name_loses_its_middle_not_its_end(qtbot, bar):
     bar.show()
-    bar.resize(220, 34)
+    bar.resize(240, 34)
     bar.name.setText("Session: fibsem-medulla-train-of-a-very-long-name-20261118-101500-12345-678")
     shown = bar.name.shown_text
     assert "…" in shown

@@ -28,7 +28,9 @@ REDO_TIP = (
     "Do again what was taken back last: one decision, or all that Reset or Go back took. Also Ctrl+Shift+Z."
 )
 PRESS, RELEASE, OVERRIDE = QEvent.Type.KeyPress, QEvent.Type.KeyRelease, QEvent.Type.ShortcutOverride
-TEXT_WIDGETS = (QLineEdit, QAbstractSpinBox, QTextEdit, QPlainTextEdit)
+EDITORS = (QTextEdit, QPlainTextEdit)
+"""Texts of several lines, as in napari's console: all keys are theirs."""
+TEXT_WIDGETS = (QLineEdit, QAbstractSpinBox, *EDITORS)
 """Letters that are typed there are no commands."""
 
 
@@ -46,6 +48,8 @@ class KeyBinding:
     is_active: Callable[[], bool]
     """While it says no, the key goes where it always went."""
     on_release: Callable[[], object] | None = None
+    in_fields: bool = False
+    """Whether it also counts where a number or a line of text is typed."""
 
 
 class CanvasKeys(QObject):
@@ -70,7 +74,12 @@ class CanvasKeys(QObject):
         self.choice.changed.connect(self._bind_commands)
 
     def bind(
-        self, key: str, action: Callable[[], object], is_active: Callable[[], bool] = lambda: True
+        self,
+        key: str,
+        action: Callable[[], object],
+        is_active: Callable[[], bool] = lambda: True,
+        *,
+        in_fields: bool = False,
     ) -> None:
         """Do something when a key is pressed.
 
@@ -82,8 +91,11 @@ class CanvasKeys(QObject):
             What to do.
         is_active : callable
             Asked for every press; while it says no, the key is not ours.
+        in_fields : bool
+            Whether the key also counts where a number or a line of text is typed; what was typed counts
+            first.
         """
-        self._bindings[key] = KeyBinding(action, is_active)
+        self._bindings[key] = KeyBinding(action, is_active, in_fields=in_fields)
 
     def bind_command(
         self,
@@ -159,7 +171,12 @@ class CanvasKeys(QObject):
         name, binding = self._find(event)
         if binding is None or not binding.is_active():
             return False
+        if _takes_text(watched) and not binding.in_fields:
+            return False
         if event.type() == PRESS and not event.isAutoRepeat():
+            if isinstance(watched, QAbstractSpinBox):
+                # The number that was typed counts, as after Enter.
+                watched.interpretText()
             if binding.on_release is not None:
                 self._held[name] = binding
             binding.action()
@@ -192,7 +209,7 @@ class CanvasKeys(QObject):
         """Follow the focus through our window."""
         for name in list(self._held):
             self._let_go(name)
-        is_ours = now is not None and now.window() is self._window and not _takes_text(now)
+        is_ours = now is not None and now.window() is self._window and not isinstance(now, EDITORS)
         self._follow(now if is_ours else None)
 
     def _follow(self, widget: QWidget | None) -> None:
@@ -209,6 +226,6 @@ class CanvasKeys(QObject):
             self._followed = None
 
 
-def _takes_text(widget: QWidget) -> bool:
+def _takes_text(widget: QObject) -> bool:
     """Tell whether letters are typed into a widget."""
     return isinstance(widget, TEXT_WIDGETS) or (isinstance(widget, QComboBox) and widget.isEditable())

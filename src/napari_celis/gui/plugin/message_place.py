@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from qtpy.QtGui import QResizeEvent
+from qtpy.QtCore import QEvent
+from qtpy.QtGui import QResizeEvent, QShowEvent
 from qtpy.QtWidgets import QFrame, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from napari_celis.gui.qt.widgets import StatusLine, wrapped
@@ -35,7 +36,7 @@ class MessagePlace(QScrollArea):
         self.setWidget(inner)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFixedHeight(N_LINES * self.fontMetrics().lineSpacing() + MARGIN)
+        self._set_height()
 
     def show_problem(self, sentence: str, severity: str) -> None:
         """Show a sentence in the place of the help, or the help again.
@@ -53,14 +54,41 @@ class MessagePlace(QScrollArea):
         self.verticalScrollBar().setValue(0)
         self._fit()
 
+    def show_help(self, sentence: str) -> None:
+        """Say what a click does, where there is no problem to show."""
+        self.help.setText(sentence)
+        self.help.setToolTip(sentence)
+        self._fit()
+
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Break the lines anew."""
         super().resizeEvent(event)
         self._fit()
 
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        """Know the letters of the window, which a panel that is being made does not have yet."""
+        super().showEvent(event)
+        self._set_height()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Follow the letters of the window."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._set_height()
+
+    def _set_height(self) -> None:
+        """Make room for whole lines, whatever the letters are."""
+        inner = self.widget()
+        if inner is not None:
+            line = self.status.fontMetrics().lineSpacing()
+            self.setFixedHeight(N_LINES * line + MARGIN)
+            self.verticalScrollBar().setSingleStep(line)
+            self._fit()
+
     def _fit(self) -> None:
         """Scroll only where a sentence is longer than its place."""
         inner = self.widget()
         if inner is not None:
-            needed = self.status.heightForWidth(self.viewport().width()) if self.status.text() else 0
+            shown = self.status if self.status.text() else self.help
+            needed = shown.heightForWidth(self.viewport().width()) if shown.text() else 0
             inner.setMinimumHeight(needed)

@@ -12,7 +12,7 @@ from napari_celis.gui.plugin.message_place import MessagePlace
 from napari_celis.gui.plugin.resume_bar import ResumeBar
 from napari_celis.gui.plugin.session_bar import SessionBar
 from napari_celis.gui.qt.progress import ProgressLine
-from napari_celis.gui.qt.widgets import scrolled
+from napari_celis.gui.qt.widgets import TallArea
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.preferences import apply_threads
 from napari_celis.gui.session.workspace import Workspace
@@ -36,7 +36,7 @@ TABS = {
 WIDTH, HEIGHT = 370, 640
 """Size that the panel asks for, in pixels."""
 NARROWEST = 370
-"""Least width in which nothing is cut off."""
+"""Least width; tabs in larger letters may need more."""
 
 
 class CelisPanel(QWidget):
@@ -78,8 +78,7 @@ class CelisPanel(QWidget):
         self._widgets: dict[str, QWidget] = {}
         for title, make in TABS.items():
             self._widgets[title] = make(self.workspace)
-            self.tabs.setTabToolTip(self.tabs.addTab(scrolled(self._widgets[title]), title), title)
-        self.setMinimumWidth(NARROWEST)
+            self.tabs.setTabToolTip(self.tabs.addTab(TallArea(self._widgets[title]), title), title)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
         for widget in (self.session, self.resume):
@@ -100,6 +99,10 @@ class CelisPanel(QWidget):
         """Leave most of the window to the canvas."""
         return QSize(WIDTH, HEIGHT)
 
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """Never be so narrow that something is cut off."""
+        return super().minimumSizeHint().expandedTo(QSize(NARROWEST, 0))
+
     def _leave_dock(self) -> None:
         """Close the dock that the panel is in, for it will get another one."""
         dock = self.parentWidget()
@@ -110,10 +113,10 @@ class CelisPanel(QWidget):
         workspace, mouse_mode = self.workspace, self.canvas.mouse_mode
         workspace.messages.changed.connect(self._show_message)
         workspace.preparation.progressed.connect(self.progress.show_progress)
-        mouse_mode.help_changed.connect(self.help.setText)
+        mouse_mode.help_changed.connect(self.messages.show_help)
         self.progress.cancelled.connect(workspace.preparation.cancel)
         self._show_message(workspace.messages.current)
-        self.help.setText(mouse_mode.help_text)
+        self.messages.show_help(mouse_mode.help_text)
 
     def _show_message(self, message: Message) -> None:
         self.messages.show_problem(message.text, message.severity)

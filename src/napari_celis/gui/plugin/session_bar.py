@@ -43,6 +43,8 @@ class SessionBar(QWidget):
         self.bring_back.setToolTip("Copies of this session from before decisions by hand were taken back.")
         self.button = QToolButton()
         self.button.setText("Session")
+        # The arrow of the menu would lie on the text.
+        self.button.setStyleSheet("QToolButton { padding-right: 10px; }")
         self.button.setToolTip(
             "Every decision is kept in a session file, from the first one on. Begin, open or save one here."
         )

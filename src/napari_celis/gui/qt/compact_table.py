@@ -70,9 +70,23 @@ class CompactTable(QTableView):
     def _open_column_menu(self, at: QPoint) -> None:
         self.column_menu().exec(self.horizontalHeader().mapToGlobal(at))
 
+    def show_chosen(self) -> None:
+        """Scroll to the selected row, or to the top where there is none."""
+        rows = self.selectionModel().selectedRows()
+        if rows:
+            self.scrollTo(rows[0])
+        else:
+            self.scrollToTop()
+
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Tell who chooses columns by the room that there is."""
+        """Keep the selected row in sight, and tell who chooses columns by the room that there is."""
         super().resizeEvent(event)
+        rows = [] if self.selectionModel() is None else self.selectionModel().selectedRows()
+        if rows:
+            place = self.visualRect(rows[0])
+            # One that the user has scrolled away from stays where it is.
+            if place.top() >= 0 and place.bottom() <= event.oldSize().height():
+                self.scrollTo(rows[0])
         self.resized.emit()
 
     def sizeHint(self) -> QSize:  # noqa: N802

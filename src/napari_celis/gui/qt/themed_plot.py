@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 import pyqtgraph as pg
 from napari.utils.theme import get_theme
-from qtpy.QtCore import QSize
+from qtpy.QtCore import QSize, Signal
 from qtpy.QtGui import QColor
+from qtpy.QtWidgets import QLabel, QWidget
 
 from napari_celis.gui.qt.colours import readable
 
@@ -41,6 +42,9 @@ class ThemedPlot(pg.PlotWidget):
     heights : tuple of int
         The least and the greatest height in pixels; the width is that of the panel.
     """
+
+    dressed = Signal()
+    """The colours are others."""
 
     def __init__(self, viewer: Any, x_title: str, y_title: str, heights: tuple[int, int]) -> None:
         super().__init__(background=None, axisItems={side: ShortAxis(side) for side in ("left", "bottom")})
@@ -115,6 +119,7 @@ class ThemedPlot(pg.PlotWidget):
             axis.setTextPen(theme.text.as_hex())
         for item, colour, options in self._dressed:
             item.setPen(self.pen(colour, **options))
+        self.dressed.emit()
 
     def close_plot(self) -> None:
         """Stop listening to the viewer."""
@@ -130,3 +135,28 @@ class ThemedPlot(pg.PlotWidget):
 
     def _on_theme(self, event: Any = None) -> None:
         self.dress()
+
+
+class CurveLegend(QLabel):
+    """Says in one line which curve has which colour.
+
+    Parameters
+    ----------
+    plot : ThemedPlot
+        Whose curves they are.
+    colours : mapping of str to str
+        Colour of every curve, by what it shows.
+    """
+
+    def __init__(self, plot: ThemedPlot, colours: Mapping[str, str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._plot, self._colours = plot, dict(colours)
+        plot.dressed.connect(self._write)
+        self._write()
+
+    def _write(self) -> None:
+        chips = (
+            f'<span style="color:{self._plot.colour(colour).name()}">■</span> {name}'
+            for name, colour in self._colours.items()
+        )
+        self.setText("&nbsp; ".join(chips))

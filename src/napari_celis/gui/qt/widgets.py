@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QEvent, QObject, QSize, Qt
 from qtpy.QtGui import QFontDatabase, QGuiApplication
 from qtpy.QtWidgets import (
     QFrame,
@@ -118,14 +118,33 @@ def share_width(*widgets: QWidget) -> None:
         widget.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
 
-def scrolled(widget: QWidget) -> QScrollArea:
-    """Let a tab scroll up and down, never sideways."""
-    area = QScrollArea()
-    area.setWidget(widget)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    return area
+class TallArea(QScrollArea):
+    """Scrolls up and down, never sideways: it asks for the width that its contents need.
+
+    Parameters
+    ----------
+    widget : QWidget
+        What is scrolled.
+    """
+
+    def __init__(self, widget: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidget(widget)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """Ask for the width of the contents beside a scroll bar, which may come at any time."""
+        least = super().minimumSizeHint()
+        needed = self.widget().minimumSizeHint().width() + self.verticalScrollBar().sizeHint().width()
+        return QSize(max(least.width(), needed), least.height())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        """Ask again when the contents change."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return bool(super().eventFilter(watched, event))
 
 
 def may_replace(parent: QWidget, named: str, targets: Iterable[Path]) -> bool:

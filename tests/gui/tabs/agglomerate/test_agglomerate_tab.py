@@ -74,11 +74,15 @@ def test_run_prepares_runs_and_says_why_it_ended(qtbot, tab):
     qtbot.waitUntil(tab.form.run.isEnabled)
     tab.form.run.click()
     qtbot.waitUntil(lambda: "nothing is left" in tab.form.state.text(), timeout=30_000)
-    assert tab.form.prepare.isHidden()
+    assert not tab.form.prepare.isEnabled()
     assert tab.form.figures.value("Segments") == "1"
     assert tab.form.figures.value("Next score") == NOTHING
-    assert tab.form.figures.value("VI split") == "0.000 bits"
-    assert tab.form.figures.value("VI merge") == "1.000 bits"
+    assert tab.form.figures.value("VI split") == "0.000"
+    assert tab.form.figures.value("VI merge") == "1.000"
+    assert not tab.form.legend.isVisible()
+    tab.form.plot_choice.setCurrentText(ERRORS)
+    assert tab.form.legend.isVisible()
+    tab.form.plot_choice.setCurrentIndex(0)
     assert len(tab.form.energy.energies) == n_steps(tab) + 1
     assert tab.form.scores.n_shown == 0
     # Everything in one segment is no success, and that stays said until it is taken back.
@@ -265,13 +269,17 @@ def test_removed_segmentation_can_be_shown_again(qtbot, ready):
 
 
 def test_painting_on_the_supervoxels_offers_to_prepare_again(ready):
-    assert ready.form.prepare.isHidden()
+    assert not ready.form.prepare.isEnabled()
+    ready.layout().activate()
+    places = {name: getattr(ready.form, name).geometry() for name in ("run", "undo", "follow")}
     assert ready.form.state.text() == "Ready."
     assert "--threshold 1000" in agglomerate_command(ready.workspace)
     layer = ready.workspace.data.supervoxels_layer
     layer.data_setitem((np.array([0]), np.array([0]), np.array([0])), 1)
-    assert not ready.form.prepare.isHidden()
+    assert ready.form.prepare.isEnabled()
     assert ready.form.prepare.text() == "Prepare again"
+    ready.form.layout().activate()
+    assert places == {name: getattr(ready.form, name).geometry() for name in places}, "nothing jumps"
     assert "this run goes on with the old" in ready.form.state.text()
     assert "--threshold" not in agglomerate_command(ready.workspace), "it is that of the old run"
 
@@ -323,7 +331,7 @@ def test_preparing_again_asks_before_decisions_are_lost(qtbot, ready, monkeypatc
     first = ready.workspace.run.engine
     ready.workspace.data.use_model(small_model())
     assert ready.form.prepare.text() == "Prepare again"
-    assert not ready.form.prepare.isHidden()
+    assert ready.form.prepare.isEnabled()
     monkeypatch.setattr(QMessageBox, "question", lambda *args: QMessageBox.StandardButton.No)
     ready.form.prepare.click()
     assert not ready.workspace.preparation.is_busy

@@ -8,8 +8,8 @@ from napari.components import ViewerModel
 from qtpy.QtGui import QColor
 
 from napari_celis.gui.qt.colours import OKABE_ITO, readable
-from napari_celis.gui.qt.themed_plot import ShortAxis, ThemedPlot
-from napari_celis.gui.tabs.agglomerate.plots import ScorePlot
+from napari_celis.gui.qt.themed_plot import CurveLegend, ShortAxis, ThemedPlot
+from napari_celis.gui.tabs.agglomerate.plots import ERROR_CURVES, ErrorPlot, ScorePlot
 
 BACKGROUNDS = {"dark": "#262930", "light": "#EFEBE9"}
 
@@ -55,6 +55,19 @@ def test_curves_change_colour_with_the_theme(qtbot):
     assert curve.opts["pen"].color() == readable("sky", "light")
     viewer.theme = "dark"
     assert curve.opts["pen"].color() == readable("sky", "dark")
+    plot.close_plot()
+
+
+def test_the_legend_has_the_colours_of_the_curves_in_every_theme(qtbot):
+    viewer = ViewerModel()
+    plot = ErrorPlot(viewer)
+    legend = CurveLegend(plot, ERROR_CURVES)
+    for widget in (plot, legend):
+        qtbot.addWidget(widget)
+    for theme in BACKGROUNDS:
+        viewer.theme = theme
+        for name, curve in plot._curves.items():
+            assert f'color:{curve.opts["pen"].color().name()}">■</span> {name}' in legend.text()
     plot.close_plot()
 
 

@@ -315,6 +315,50 @@ def test_the_row_follows_its_merge_when_the_table_is_sorted(tab, qtbot):
     assert viewer.dims.point[0] == at
 
 
+def is_in_sight(view):
+    place = view.visualRect(view.currentIndex())
+    return view.currentIndex().isValid() and place.top() >= 0 and place.bottom() < view.viewport().height()
+
+
+def test_the_current_row_stays_in_sight(tab, qtbot):
+    view, decisions = tab.view, tab.decisions
+    tab.window().resize(1280, 800)
+    qtbot.waitUntil(lambda: view.viewport().height() > 60)
+    # What the inspector says about a question takes room from the table.
+    before = view.viewport().height()
+    last = view.rowAt(before - 1) - 1
+    assert 0 < last < tab.table.rowCount() - 1
+    choose(tab, last)
+    qtbot.waitUntil(lambda: view.viewport().height() < before)
+    qtbot.waitUntil(lambda: is_in_sight(view))
+
+    # The next question is shown, also where the user has scrolled away, and in the row of the last one too.
+    view.scrollToBottom()
+    choose(tab, 0)
+    view.scrollToBottom()
+    assert not is_in_sight(view)
+    tab.table.sort(0, DOWN)
+    decisions.inspect(tab.table.action_at(0))
+    assert view.currentIndex().row() == 0
+    assert is_in_sight(view)
+    # Nothing moves while the user reads elsewhere.
+    view.scrollToBottom()
+    at = view.verticalScrollBar().value()
+    tab.resize(tab.width(), tab.height() - 10)
+    tab._follow()
+    assert view.verticalScrollBar().value() >= at
+
+
+def test_nothing_above_the_pages_jumps(tab, qtbot):
+    places = set()
+    for index in range(tab.tabs.count()):
+        tab.tabs.setCurrentIndex(index)
+        tab.layout().activate()
+        assert tab.learning.isVisible()
+        places.add((tab.learning.geometry().top(), tab.tabs.geometry().top()))
+    assert len(places) == 1
+
+
 def test_the_next_question_is_one_that_the_table_shows(tab, qtbot):
     decisions, supervoxels = tab.decisions, tab.workspace.run.supervoxels
     tab.id_filter.setText(str(supervoxels.ids[22]))

@@ -14,7 +14,7 @@ from napari_celis.evaluation.overlaps import overlaps_of
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.workspace import Workspace
-from napari_celis.gui.tabs.decisions.errors_tab import MIXED, NO_ERRORS, NO_TRUTH, ErrorsTab
+from napari_celis.gui.tabs.decisions.errors_tab import MIXED, NO_ERRORS, NO_TRUTH, UNPREPARED, ErrorsTab
 
 
 @pytest.fixture
@@ -32,10 +32,12 @@ def tab(qtbot):
 
 
 def test_errors_are_listed_and_a_click_asks_about_one(qtbot, tab, qtmodeltester):
-    assert tab.sentence.text() == NO_TRUTH
+    assert tab.sentence.text() == UNPREPARED
     workspace, agglomerator = tab.workspace, small_agglomerator()
     table = contingency_table(agglomerator.supervoxels.dense, small_volumes()["truth"].read())
     overlaps = overlaps_of(table, agglomerator.supervoxels.n)
+    workspace.use_engine(Engine(small_agglomerator(), -0.5, parent=workspace))
+    assert tab.sentence.text() == NO_TRUTH
     workspace.use_engine(Engine(agglomerator, -0.5, overlaps, parent=workspace))
     engine = workspace.run.engine
     qtbot.waitUntil(lambda: tab.table.rowCount() == 2)

@@ -41,7 +41,7 @@ def test_the_estimate_follows_answers_and_undo(qtbot, page):
     qtbot.waitUntil(lambda: page.past[0] == pytest.approx(expected.bits))
     assert page.sentence.text().endswith(GUESSED)
     page.target.setValue(0.0)
-    assert page.until.text() == f"about {expected.n_questions:,} more answers"
+    assert page.until.text() == f"about {expected.n_questions:,} answers"
     page.target.setValue(99.0)
     assert page.until.text() == REACHED
 

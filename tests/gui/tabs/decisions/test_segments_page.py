@@ -341,3 +341,21 @@ def test_filters_above_the_list_and_a_run_while_writing(tab, qtbot):
     QTest.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: cell(page, chosen, NAME) == "cell 7")
     assert page.model.rowCount() == engine.snapshot.n_segments
+
+
+def test_sorting_shows_the_top_or_the_row_of_the_selected_segment(tab, qtbot):
+    view, model = tab.segments.view, tab.segments.model
+    view.setFixedHeight(140)
+    qtbot.waitUntil(lambda: view.viewport().height() < 140)
+    for column in (ID, NAME, SIZE):
+        view.scrollToBottom()
+        assert view.verticalScrollBar().value() > 0
+        view.sortByColumn(column, UP)
+        assert view.verticalScrollBar().value() == 0
+    tab.segments.segments.visit(model.supervoxel_at(0))
+    for order in (DOWN, UP):
+        view.scrollToBottom()
+        view.sortByColumn(SIZE, order)
+        place = view.visualRect(view.currentIndex())
+        assert place.top() >= 0
+        assert place.bottom() <= view.viewport().height()

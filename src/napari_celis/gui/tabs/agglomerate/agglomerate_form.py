@@ -19,6 +19,7 @@ from qtpy.QtWidgets import (
 from napari_celis.core.journal import Step
 from napari_celis.gui.canvas.keys import REDO_TIP, RUN_KEYS, STEP_KEY
 from napari_celis.gui.qt.narrow_combo import make_narrow
+from napari_celis.gui.qt.themed_plot import CurveLegend
 from napari_celis.gui.qt.widgets import (
     CommandLine,
     Figures,
@@ -32,7 +33,7 @@ from napari_celis.gui.qt.widgets import (
 from napari_celis.gui.session.command_line import agglomerate_command
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
-from napari_celis.gui.tabs.agglomerate.plots import EnergyPlot, ErrorPlot, ScorePlot
+from napari_celis.gui.tabs.agglomerate.plots import ERROR_CURVES, EnergyPlot, ErrorPlot, ScorePlot
 from napari_celis.gui.tabs.agglomerate.timeline import Timeline
 
 FIGURES = {
@@ -46,8 +47,9 @@ FIGURES = {
     "VI merge": "Merge error in bits: what was joined but is apart in the truth. It needs a truth.",
 }
 """The figures of a run, and what they mean."""
-ERRORS = "Errors against the truth (VI)"
+ERRORS = "Errors (VI)"
 NOTHING = "–"
+LARGE_ENERGY = 1e5
 MERGES = ("greedy", "manual")
 SCORED = (*MERGES, "keep-apart", "not-here")
 """Decisions that were about a score; that of a cut is a change of the energy."""
@@ -79,6 +81,7 @@ class AgglomerateForm(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._first_energy = 0.0
+        self._can_prepare = True
         self._make_buttons()
         self._make_settings()
         self.state = wrapped()
@@ -92,7 +95,10 @@ class AgglomerateForm(QWidget):
         make_narrow(self.plot_choice)
         for name in ("Energy", ERRORS):
             self.plot_choice.addItem(name)
-        self.plot_choice.setToolTip("What the plot shows over the decisions; errors need a truth.")
+        self.plot_choice.setToolTip(
+            "What the plot shows over the decisions: the energy, or the errors against the truth."
+        )
+        self.legend = CurveLegend(self.errors, ERROR_CURVES)
         self.scores = ScorePlot(workspace.viewer)
         self.timeline = Timeline(workspace)
         self.command = CommandLine(lambda: agglomerate_command(workspace))
@@ -166,7 +172,7 @@ class AgglomerateForm(QWidget):
         """
         self.live.setVisible(has_run)
         self.prepare.setText("Prepare again" if has_run else "Prepare")
-        self.prepare.setVisible(not has_run or is_stale)
+        self._can_prepare = not has_run or is_stale
         self.show_layer.setVisible(has_run and not has_layer)
         self.command.refresh()
 
@@ -183,8 +189,9 @@ class AgglomerateForm(QWidget):
             Whether a run goes on that can be held.
         """
         is_running = snapshot is not None and snapshot.is_running
-        for widget in (self.prepare, self.to_threshold, self.step, self.many):
+        for widget in (self.to_threshold, self.step, self.many):
             widget.setEnabled(is_free)
+        self.prepare.setEnabled(is_free and self._can_prepare)
         self.run.setEnabled(is_free or can_pause)
         self.run.setText(f"{'Pause' if is_running else 'Run'} [{RUN_KEYS[0]}]")
         self.undo.setEnabled(bool(snapshot and snapshot.steps))
@@ -205,7 +212,8 @@ class AgglomerateForm(QWidget):
 
     def _on_plot(self, name: str) -> None:
         self.energy.setVisible(name != ERRORS)
-        self.errors.setVisible(name == ERRORS)
+        for widget in (self.errors, self.legend):
+            widget.setVisible(name == ERRORS)
 
     def show_past(
         self, steps: Sequence[Step], first: Step | None, errors: tuple[float, float] | None
@@ -232,10 +240,10 @@ class AgglomerateForm(QWidget):
             "Segments": NOTHING if n_segments is None else f"{n_segments:,}",
             "Last score": number(last.score if last is not None and last.kind in SCORED else None),
             "Next score": number(first.score if first is not None and first.kind in SCORED else None),
-            "Energy": f"{energy:,.1f}".replace("-", "−"),
+            "Energy": _energy(energy),
             "Merges / s": NOTHING,
-            "VI split": _bits(split),
-            "VI merge": _bits(merge),
+            "VI split": number(split),
+            "VI merge": number(merge),
         }
         for name, text in values.items():
             self.figures.show_value(name, text)
@@ -248,10 +256,10 @@ class AgglomerateForm(QWidget):
             "Segments": f"{snapshot.n_segments:,}",
             "Last score": number(last),
             "Next score": number(snapshot.next_score),
-            "Energy": f"{snapshot.energy:,.1f}".replace("-", "−"),
+            "Energy": _energy(snapshot.energy),
             "Merges / s": f"{snapshot.steps_per_second:,.0f}" if snapshot.is_running else NOTHING,
-            "VI split": _bits(snapshot.vi_split),
-            "VI merge": _bits(snapshot.vi_merge),
+            "VI split": number(snapshot.vi_split),
+            "VI merge": number(snapshot.vi_merge),
         }
         for name, text in values.items():
             self.figures.show_value(name, text)
@@ -319,7 +327,7 @@ class AgglomerateForm(QWidget):
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
-        layout.addWidget(self.prepare)
+        layout.setContentsMargins(6, 6, 6, 6)
         layout.addLayout(self._control_grid())
         layout.addWidget(self.state)
         layout.addWidget(self.remark)
@@ -330,11 +338,11 @@ class AgglomerateForm(QWidget):
         inner = QVBoxLayout(self.live)
         inner.setContentsMargins(0, 0, 0, 0)
         inner.addWidget(self.figures)
-        inner.addWidget(self.plot_choice)
+        inner.addLayout(row(self.plot_choice, self.legend, stretch=(1, 0)))
         inner.addWidget(self.energy, 100)
         inner.addWidget(self.errors, 100)
-        self.errors.setVisible(False)
-        self.plot_choice.setVisible(False)
+        for widget in (self.errors, self.plot_choice, self.legend):
+            widget.setVisible(False)
         inner.addLayout(row(heading("Threshold"), self.threshold, stretch=(1, 1)))
         inner.addWidget(self.scores, 100)
         inner.addWidget(self.timeline)
@@ -343,19 +351,21 @@ class AgglomerateForm(QWidget):
     def _control_grid(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setSpacing(4)
+        # Prepare has its place also when there is nothing to prepare: what is below must not jump.
         cells = (
-            (self.run, 0, 0, 1, 3),
-            (self.to_threshold, 0, 3, 1, 3),
-            (self.step, 1, 0, 1, 2),
-            (self.many, 1, 2, 1, 2),
-            (self.n_steps, 1, 4, 1, 2),
-            (self.undo, 2, 0, 1, 2),
-            (self.redo, 2, 2, 1, 2),
-            (self.reset, 2, 4, 1, 2),
-            (self.follow, 3, 0, 1, 3),
-            (self.speed, 3, 3, 1, 3),
+            (self.run, 0, 0, 1, 6),
+            (self.to_threshold, 0, 6, 1, 6),
+            (self.step, 1, 0, 1, 4),
+            (self.many, 1, 4, 1, 4),
+            (self.n_steps, 1, 8, 1, 4),
+            (self.prepare, 2, 0, 1, 4),
+            (self.undo, 2, 4, 1, 3),
+            (self.redo, 2, 7, 1, 3),
+            (self.reset, 2, 10, 1, 2),
+            (self.follow, 3, 0, 1, 6),
+            (self.speed, 3, 6, 1, 6),
         )
-        for column in range(6):
+        for column in range(12):
             grid.setColumnStretch(column, 1)
         for widget, *cell in cells:
             grid.addWidget(widget, *cell)
@@ -368,8 +378,9 @@ def number(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.3f}".replace("-", "−")
 
 
-def _bits(value: float | None) -> str:
-    return NOTHING if value is None else f"{number(value)} bits"
+def _energy(value: float) -> str:
+    """Write an energy; a large one without decimals, which fit into no column."""
+    return f"{value:,.{1 if abs(value) < LARGE_ENERGY else 0}f}".replace("-", "−")
 
 
 def _button(text: str, tip: str, key: str = "") -> QPushButton:

@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QMessageBox, QVBoxLayout, QWidget
 
 from napari_celis.core.agglomerator import Agglomerator
 from napari_celis.core.journal import Step
+from napari_celis.core.words import counted
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import RUN_KEYS, STEP_KEY
 from napari_celis.gui.qt.progress import Progress
@@ -83,7 +84,7 @@ class AgglomerateTab(QWidget):
 
     def _bind_keys(self) -> None:
         for key in RUN_KEYS:
-            self._canvas.keys.bind(key, self.toggle)
+            self._canvas.keys.bind(key, self.toggle, in_fields=True)
         self._canvas.keys.bind(STEP_KEY, self.step_once)
 
     @property
@@ -129,8 +130,8 @@ class AgglomerateTab(QWidget):
         answer = QMessageBox.question(
             self,
             "Prepare again",
-            f"This starts a new run without the {n_steps:,} decisions made so far. They are kept, and "
-            "offered again whenever these supervoxels and this model are chosen. Start a new run?",
+            f"This starts a new run without the {counted(n_steps, 'decision')} made so far. All are kept, "
+            "and offered again whenever these supervoxels and this model are chosen. Start a new run?",
         )
         return bool(answer == QMessageBox.StandardButton.Yes)
 
@@ -166,6 +167,7 @@ class AgglomerateTab(QWidget):
             self.form.say(WAITING if self._workspace.preparation.is_busy else UNPREPARED)
         elif is_stale:
             self.form.say("Other data, another model or policy was chosen; this run goes on with the old.")
+        self._enable()
 
     def _on_progress(self, progress: Progress) -> None:
         if self._engine is None:
@@ -250,7 +252,7 @@ class AgglomerateTab(QWidget):
         else:
             n_steps = len(snapshot.steps)
             again = " again" if isinstance(snapshot.last_command, REPEATING) else ""
-            stand = f"{n_steps:,} decision{'s' * (n_steps != 1)} stand{'s' * (n_steps == 1)}{again}"
+            stand = f"{counted(n_steps, 'decision')} stand{'s' * (n_steps == 1)}{again}"
             self.form.say(f"Ready: {stand}." if n_steps else "Ready.")
 
     def _standing(self, snapshot: Snapshot) -> tuple[tuple[Step, ...], float]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from qtpy.QtCore import Signal
+from qtpy.QtGui import QFont
 
 from napari_celis.core.journal import Step
 from napari_celis.evaluation.error_curve import ErrorCurve
@@ -18,10 +19,15 @@ from napari_celis.gui.qt.themed_plot import ThemedPlot
 HEIGHTS = (80, 190)
 """Least and greatest height in pixels: plots take the room that a high window has."""
 N_BINS = 60
+SMALL_POINTS = 6.5
 MOST_BEYOND = 0.05
 """Share of the scores that may lie beyond the ends of the histogram."""
 COUNTS = {0: "0", 10: "10", 100: "100", 1_000: "1k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}
 """What the logarithmic axis of the histogram is marked with."""
+
+
+ERROR_CURVES = {"split": "sky", "merge": "orange", "both": "ink"}
+"""Colours of the curves of errors, by what they show."""
 
 
 class EnergyPlot(ThemedPlot):
@@ -76,14 +82,12 @@ class ErrorPlot(ThemedPlot):
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "decisions", "VI in bits", HEIGHTS)
-        self.setToolTip(
-            "Split error (blue) and merge error (orange) after every decision, and both together."
-        )
-        self._curves = {name: self.plot() for name in ("split", "merge", "sum")}
+        self.setToolTip("Split error and merge error after every decision, and both together.")
+        self._curves = {name: self.plot() for name in ERROR_CURVES}
         self._marker = pg.InfiniteLine(angle=90)
         self._marker.setVisible(False)
-        for name, colour in (("split", "sky"), ("merge", "orange"), ("sum", "ink")):
-            self.keep_dressed(self._curves[name], colour, width=1 if name == "sum" else 2)
+        for name, colour in ERROR_CURVES.items():
+            self.keep_dressed(self._curves[name], colour, width=1 if name == "both" else 2)
         self.keep_dressed(self._marker, "vermilion", width=1)
         self.addItem(self._marker, ignoreBounds=True)
         self.curve: ErrorCurve | None = None
@@ -93,7 +97,7 @@ class ErrorPlot(ThemedPlot):
         """Show other errors."""
         self.curve = curve
         both = curve.split + curve.merge
-        for name, values in (("split", curve.split), ("merge", curve.merge), ("sum", both)):
+        for name, values in (("split", curve.split), ("merge", curve.merge), ("both", both)):
             self._curves[name].setData(curve.n_steps, values)
         self.setRange(xRange=(0, max(10, int(curve.n_steps[-1]))), padding=0.02)
         self.setRange(yRange=(0.0, float(both.max()) or 1.0), padding=0.06)
@@ -127,6 +131,10 @@ class ScorePlot(ThemedPlot):
         super().__init__(viewer, "score of the merges left", "merges", HEIGHTS)
         self.setToolTip("Scores of what may still be merged, counted on a logarithmic scale.")
         self.getAxis("left").setTicks([[(log1p(n), text) for n, text in COUNTS.items()], []])
+        # In a low plot the counts would lie on each other.
+        small = QFont()
+        small.setPointSizeF(SMALL_POINTS)
+        self.getAxis("left").setStyle(tickFont=small)
         self._bars = {
             name: self.plot(
                 stepMode="center", fillLevel=0, pen=None, brush=pg.mkBrush(OKABE_ITO[name] + "B0")

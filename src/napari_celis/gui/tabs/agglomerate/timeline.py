@@ -5,6 +5,7 @@ from __future__ import annotations
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QLabel, QSlider, QVBoxLayout, QWidget
 
+from napari_celis.core.words import counted
 from napari_celis.gui.qt.widgets import button, heading, row, share_width
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.workspace import Workspace
@@ -88,7 +89,7 @@ class Timeline(QWidget):
         """Say which step is shown, and offer what can be done."""
         preview, last = self._workspace.preview.step, self.slider.maximum()
         is_preview = preview is not None
-        standing = f"{last:,} decision{'s' * (last != 1)}"
+        standing = counted(last, "decision")
         self.step_text.setText(f"preview of {preview:,} of {last:,}" if is_preview else standing)
         self.slider.setEnabled(last > 0)
         self.go_back.setEnabled(is_preview)

@@ -36,7 +36,7 @@ from napari_celis.pipeline.choice import Choice
 
 NONE = "–"
 FROM_FILE = "From a file…"
-POLICIES = {"energy": "Energy: the sum of its changes", "learned": "Learned: a classifier of contacts"}
+POLICIES = {"energy": "Energy: the sum of its changes", "learned": "Learned: classifier of contacts"}
 FIGURES = {
     "Shape": "Voxels along z, y and x.",
     "Voxel size": "Along z, y and x: the scale of the layer.",

@@ -8,9 +8,10 @@ from qtpy.QtWidgets import QCheckBox, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_celis.core.cuts import CutPlan
 from napari_celis.core.journal import newest_about
+from napari_celis.core.words import counted
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.qt.colours import OKABE_ITO
-from napari_celis.gui.qt.numbers import signed
+from napari_celis.gui.qt.numbers import short_number, signed
 from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
 from napari_celis.gui.session.engine.tables import RunTables
 from napari_celis.gui.session.standing import Standing
@@ -202,8 +203,9 @@ class DecisionInspector(QWidget):
         for supervoxel, colour in zip(selected, ("orange", "sky"), strict=False):
             voxels = int(supervoxels.sizes[self.decisions.pair.members(supervoxel)].sum())
             segment, clicked = run.segment_of(supervoxel), int(supervoxels.ids[supervoxel])
-            part = "" if clicked == segment else f" (at supervoxel {clicked})"
-            lines.append(f"{_chip(colour)} segment {segment}{part}: {voxels:,} voxels")
+            part = "" if clicked == segment else f" (supervoxel {clicked})"
+            size = f"{short_number(voxels)} voxel{'s' * (voxels != 1)}"
+            lines.append(f"{_chip(colour)} segment {segment}{part}: {size}")
         return "<br>".join(lines)
 
     def _apart_text(self) -> str:
@@ -247,7 +249,7 @@ def _plan_text(plan: CutPlan, sizes: np.ndarray) -> str:
         return "This merge joined no segments: cutting it changes no segment."
     sides = zip((plan.first_side, plan.second_side), ("vermilion", "green"), strict=True)
     lines = [
-        f"{_chip(colour)} {len(side):,} supervoxel{'s' * (len(side) > 1)}, {int(sizes[side].sum()):,} voxels"
+        f"{_chip(colour)} {counted(len(side), 'supervoxel')}, {counted(int(sizes[side].sum()), 'voxel')}"
         for side, colour in sides
     ]
     if plan.n_pieces > 1:

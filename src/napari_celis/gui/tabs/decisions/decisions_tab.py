@@ -11,7 +11,6 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QLabel,
     QLineEdit,
     QSpinBox,
     QTabWidget,
@@ -20,10 +19,12 @@ from qtpy.QtWidgets import (
 )
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.words import counted
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.keys import REDO_TIP
 from napari_celis.gui.canvas.picking import POINT
 from napari_celis.gui.qt.compact_table import CompactTable
+from napari_celis.gui.qt.elided_label import ElidedLabel
 from napari_celis.gui.qt.narrow_combo import make_narrow
 from napari_celis.gui.qt.widgets import button, name_button, row, share_width, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
@@ -77,6 +78,8 @@ class DecisionsTab(QWidget):
         self.inspector = DecisionInspector(workspace)
         self.learning = LearningBox(workspace)
         self._parts: dict[str, np.ndarray] = {}
+        self._followed = -1
+        """The action whose row was scrolled to."""
         self._room = (0, False, False)
         """Columns, and whether there is too little room for those of specs, and for all others."""
         self._timer = QTimer(self)
@@ -114,10 +117,10 @@ class DecisionsTab(QWidget):
         self.smallest.setRange(0, 2**31 - 1)
         self.smallest.setSpecialValueText("Any size")
         self.smallest.setPrefix("≥ ")
-        self.smallest.setSuffix(" voxels")
-        self.smallest.setFixedWidth(self.smallest.fontMetrics().horizontalAdvance("≥ 99999 voxels") + 44)
+        self.smallest.setSuffix(" vox.")
+        self.smallest.setMaximumWidth(112)
         self.smallest.setToolTip("Show only merges whose smaller segment has at least this many voxels.")
-        self.count = QLabel()
+        self.count = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
 
@@ -173,7 +176,7 @@ class DecisionsTab(QWidget):
         self.smallest.valueChanged.connect(self._on_filter)
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
         self.view.clicked.connect(self._on_clicked)
-        self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
+        self.view.horizontalHeader().sortIndicatorChanged.connect(self._on_sorted)
         self.decisions.changed.connect(self._follow)
         self.decisions.changed.connect(self._on_page)
         self.tabs.currentChanged.connect(self._on_page)
@@ -265,7 +268,8 @@ class DecisionsTab(QWidget):
         n_rows = self.table.rowCount()
         n_all = 0 if self.table.arrays is None else len(self.table.arrays.score)
         n_queue = len(self.decisions.order.open_actions())
-        self.count.setText(f"{n_rows:,} of {n_all:,} contacts · {n_queue:,} open questions")
+        self.count.setText(f"{n_rows:,} of {counted(n_all, 'contact')} · {counted(n_queue, 'open question')}")
+        self.count.setToolTip(self.count.text())
 
     # What the user does, and what happens elsewhere.
 
@@ -306,9 +310,15 @@ class DecisionsTab(QWidget):
         """Select the row of the inspected action, without moving the camera."""
         if not self.isVisible():
             return
-        at = self.table.row_of(self.decisions.pair.action) if self.decisions.pair.action >= 0 else -1
+        action = self.decisions.pair.action
+        at = self.table.row_of(action) if action >= 0 else -1
+        is_other = action != self._followed and at >= 0
+        self._followed = action if at >= 0 else -1
         selection = self.view.selectionModel()
         if at == self.view.currentIndex().row() and selection.hasSelection() == (at >= 0):
+            if is_other:
+                # Another question in the same row: the user may have scrolled away from it.
+                self.view.show_chosen()
             return
         was_blocked = selection.blockSignals(True)
         if at < 0:
@@ -322,11 +332,18 @@ class DecisionsTab(QWidget):
         self.view.viewport().update()
 
     def _on_page(self, _: int = 0) -> None:
-        """Leave the room to the list of segments, unless two of them or a cut wait for a decision."""
+        """Leave the room to the list of segments, unless two of them or a cut wait for a decision.
+
+        What is above the pages stays, so that they do not jump.
+        """
         is_list = self.tabs.currentWidget() is self.segments
         is_needed = self.decisions.cut.plan is not None or len(self.workspace.selection.supervoxels) == 2
-        self.learning.setVisible(not is_list)
         self.inspector.setVisible(not is_list or is_needed)
+
+    def _on_sorted(self, *_: object) -> None:
+        """Show where the selected row is now."""
+        self._follow()
+        self.view.show_chosen()
 
     def _on_theme(self, event: Any = None) -> None:
         for table in (self.table, self.history.table, self.segments.model):

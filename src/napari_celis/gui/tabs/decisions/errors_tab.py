@@ -24,6 +24,7 @@ HEADERS = (
     ("Pieces", "Segments of the object, or objects in the segment"),
     ("Voxels", "Of the object, or of the segment"),
 )
+UNPREPARED = "Prepare or run first. Then this page lists the errors against the truth, the worst first."
 NO_TRUTH = "There is no truth to compare with. Choose one on the tab Data, then prepare."
 NO_ERRORS = "No error is left: every segment is one true object."
 HELP = "Worst first. Click one to go where most of it can be put right."
@@ -92,6 +93,7 @@ class ErrorsTab(QWidget):
         self.view = CompactTable()
         self.view.setModel(self.table)
         self.sentence = wrapped()
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(REFRESH_MS)
@@ -110,7 +112,9 @@ class ErrorsTab(QWidget):
         """Ask the engine for the errors of this moment, if anybody looks."""
         engine = self.workspace.run.engine
         overlaps = None if engine is None else engine.tables.overlaps
-        if engine is None or overlaps is None:
+        if engine is None:
+            self._show([], UNPREPARED)
+        elif overlaps is None:
             self._show([], NO_TRUTH)
         elif self.isVisible():
             engine.ask(

@@ -10,6 +10,7 @@ from qtpy.QtGui import QColor, QHideEvent, QShowEvent
 from qtpy.QtWidgets import QComboBox, QLabel, QVBoxLayout, QWidget
 
 from napari_celis.core.journal import MARK_KINDS, Step
+from napari_celis.core.words import DECISION_NAMES, counted
 from napari_celis.gui.qt.colours import readable
 from napari_celis.gui.qt.compact_table import MIDDLE, RIGHT, CompactTable
 from napari_celis.gui.qt.numbers import short_number, signed
@@ -17,18 +18,6 @@ from napari_celis.gui.qt.widgets import button, row, share_width, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.workspace import Workspace
 
-KINDS = {
-    "greedy": "merge",
-    "manual": "merge",
-    "keep-apart": "keep apart",
-    "allow": "allow again",
-    "cut": "cut",
-    "split": "split",
-    "confirm": "still right",
-    "not-here": "not here",
-    "done": "done",
-    "in-work": "in work",
-}
 HEADERS = (
     ("Step", "Place in the history"),
     ("Who", "The run by itself, or you"),
@@ -125,7 +114,7 @@ def _texts(step: Step) -> tuple[str, ...]:
     return (
         str(step.index + 1),
         who,
-        KINDS[step.kind],
+        DECISION_NAMES[step.kind],
         "–" if step.kind in ("cut", "split", "confirm", "allow", *MARK_KINDS) else signed(step.score),
         short_number(step.n_segments),
     )
@@ -147,7 +136,7 @@ class HistoryTab(QWidget):
         self.table = HistoryTable(self)
         self.view = CompactTable()
         self.view.setModel(self.table)
-        self.view.fix_widths({2: max(KINDS.values(), key=len)})
+        self.view.fix_widths({2: max(DECISION_NAMES.values(), key=len)})
         self.who = QComboBox()
         for text, who in (("All decisions", ""), ("Only yours", "you"), ("Only the run's", "greedy")):
             self.who.addItem(text, who)
@@ -201,7 +190,7 @@ class HistoryTab(QWidget):
         steps = () if snapshot is None else snapshot.steps
         self.table.show(steps, self.who.currentData())
         n_mine = sum(step.kind != "greedy" for step in steps)
-        self.count.setText(f"{len(steps):,} decisions, {n_mine:,} yours" if steps else "")
+        self.count.setText(f"{counted(len(steps), 'decision')}, {n_mine:,} yours" if steps else "")
         self.empty.setVisible(not steps)
         self.view.setVisible(bool(steps))
         self._select_again(before)

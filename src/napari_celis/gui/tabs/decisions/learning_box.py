@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qtpy.QtWidgets import QCheckBox, QFileDialog, QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox, QFileDialog, QVBoxLayout, QWidget
 
 from napari_celis.core.agglomerator import Agglomerator
+from napari_celis.core.words import counted
+from napari_celis.gui.qt.elided_label import ElidedLabel
 from napari_celis.gui.qt.widgets import button, row
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.workspace import Workspace
@@ -37,7 +39,9 @@ class LearningBox(QWidget):
         self.learn.setToolTip(LEARN_TIP)
         self.go_on = QCheckBox("Continue automatically")
         self.go_on.setToolTip(GO_ON_TIP)
-        self.learned, self.merged = QLabel(), QLabel()
+        self.learned, self.merged = ElidedLabel(), ElidedLabel()
+        self.learned.setToolTip("From how many answers was learned.")
+        self.merged.setToolTip("What was merged by itself since the last answer.")
         self.save = button("Save model…", self._on_save, "Write a model that knows your answers.")
         self.take_back = button("Take back", self._on_take_back, "Take back what was merged by itself.")
         layout = QVBoxLayout(self)
@@ -63,10 +67,10 @@ class LearningBox(QWidget):
         self.learn.setChecked(is_on)
         self.go_on.setChecked(snapshot is not None and snapshot.goes_on)
         n_lessons = 0 if snapshot is None else snapshot.n_lessons
-        self.learned.setText(f"from {counted(n_lessons, 'answer')}" if is_on else "")
+        self.learned.setText(counted(n_lessons, "answer") if is_on else "")
         self.save.setEnabled(is_on and n_lessons > 0)
         n_merged = snapshot.n_by_itself if snapshot is not None and snapshot.goes_on else 0
-        self.merged.setText(f"merged by itself: {n_merged:,}" if n_merged else "")
+        self.merged.setText(f"{n_merged:,} merged" if n_merged else "")
         self.take_back.setEnabled(n_merged > 0)
 
     def _on_learn(self, is_on: bool) -> None:
@@ -113,14 +117,9 @@ class LearningBox(QWidget):
                 n_answers = save_learned_model(model, agglomerator, path, source)
             except (CelisError, OSError) as error:
                 return str(error), False
-            return f"Wrote {path.name}, with what {counted(n_answers, 'answer')} taught.", True
+            return f"Wrote {path}, with what {counted(n_answers, 'answer')} taught.", True
 
         def tell(result: tuple[str, bool]) -> None:
             messages.say(result[0], "" if result[1] else "error")
 
         engine.ask(write, tell)
-
-
-def counted(n: int, noun: str) -> str:
-    """Say how many there are."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -12,6 +12,8 @@ from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QVBoxLayout, QWidget
 
 from napari_celis.core.journal import MARK_KINDS, StepKind
 from napari_celis.core.remaining_error import RemainingError
+from napari_celis.core.words import counted
+from napari_celis.gui.qt.elided_label import ElidedLabel
 from napari_celis.gui.qt.themed_plot import ThemedPlot
 from napari_celis.gui.qt.widgets import row, wrapped
 from napari_celis.gui.session.engine.snapshot import Snapshot
@@ -19,11 +21,11 @@ from napari_celis.gui.session.workspace import Workspace
 
 EMPTY = "Prepare or run first. Then this page says how much error is expected to be left, and how it falls."
 GUESSED = " A rough guess: scores of this policy are no probabilities."
-REACHED = "reached, as far as expected"
+REACHED = "expected to be reached"
 TOLD_AFTER = (20, 50)
 NO_ANSWERS: frozenset[StepKind] = frozenset({"greedy", *MARK_KINDS})
 DEFAULT_TARGET = 0.1
-HEIGHTS = (110, 320)
+HEIGHTS = (94, 320)
 MOST_POINTS = 200
 """Answers to come that the plot shows at most."""
 
@@ -84,7 +86,7 @@ class LeftPage(QWidget):
         self.target.setValue(DEFAULT_TARGET)
         self.target.setSuffix(" bits")
         self.target.setToolTip("The error that you would be content with.")
-        self.until = QLabel()
+        self.until = ElidedLabel()
         self.past: dict[int, float] = {}
         """Expected error in bits by the number of answers."""
         self._engine = workspace.run.engine
@@ -114,7 +116,9 @@ class LeftPage(QWidget):
             return
         self.sentence.setText(told(left) + ("" if engine.tables.scores_are_odds else GUESSED))
         n_answers = left.questions_until(self.target.value())
-        self.until.setText(f"about {n_answers:,} more answers" if n_answers else REACHED)
+        about = f"about {counted(n_answers, 'answer')}"
+        self.until.setText(about if n_answers else REACHED)
+        self.until.setToolTip(f"Expected after {about} more." if n_answers else "")
         if self.isVisible():
             self.plot.show_curves(self.past, left.left, self.target.value())
 

@@ -11,6 +11,7 @@ from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
 from qtpy.QtGui import QColor
 
 from napari_celis.core.segment_list import STATE_NAMES, SegmentState
+from napari_celis.core.words import counted
 from napari_celis.gui.qt.colours import readable
 from napari_celis.gui.qt.compact_table import MIDDLE, RIGHT
 from napari_celis.gui.qt.numbers import short_number
@@ -237,7 +238,9 @@ class SegmentModel(QAbstractTableModel):
         assert self.table is not None
         segments, words = self.table.segments, self.table.words.get(row, Words())
         volume = segments.voxels[row] * self.voxel_nm3 / NM3_PER_UM3
-        lines = [f"Segment {segments.id[row]}: {segments.voxels[row]:,} voxels, {volume:.3g} µm³"]
+        lines = [
+            f"Segment {segments.id[row]}: {counted(int(segments.voxels[row]), 'voxel')}, {volume:.3g} µm³"
+        ]
         return "\n".join([*lines, *(text for text in (words.name, words.note) if text)])
 
 

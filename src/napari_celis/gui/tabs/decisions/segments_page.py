@@ -10,7 +10,6 @@ from qtpy.QtGui import QResizeEvent, QShowEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QComboBox,
-    QLabel,
     QLineEdit,
     QSpinBox,
     QStyledItemDelegate,
@@ -22,6 +21,7 @@ from napari_celis.core.segment_list import STATE_NAMES, SegmentState
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.layers.volume_layers import layer_to_volume
 from napari_celis.gui.qt.compact_table import CompactTable
+from napari_celis.gui.qt.elided_label import ElidedLabel
 from napari_celis.gui.qt.numbers import short_number
 from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
@@ -115,7 +115,7 @@ class SegmentsPage(QWidget):
         self.smallest.setSuffix(" vox.")
         self.smallest.setMaximumWidth(112)
         self.smallest.setToolTip("Show only segments with at least this many voxels.")
-        self.count = QLabel()
+        self.count = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
         self.empty = wrapped(EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.done = button("Done, next", self.segments.finish, "")
@@ -176,7 +176,7 @@ class SegmentsPage(QWidget):
         self.smallest.valueChanged.connect(self._on_filter)
         self.view.clicked.connect(self._on_clicked)
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
-        self.view.horizontalHeader().sortIndicatorChanged.connect(lambda column, order: self._follow())
+        self.view.horizontalHeader().sortIndicatorChanged.connect(self._on_sorted)
         self.model.edited.connect(self._on_edited)
         self.segments.changed.connect(self.refresh)
         self.keys.choice.changed.connect(self._name_keys)
@@ -230,6 +230,7 @@ class SegmentsPage(QWidget):
             f"{self.model.rowCount():,} of {len(table.segments):,} · {short_number(n_in_work)} in work · "
             f"{short_number(n_done)} done ({share:.0%} of voxels)"
         )
+        self.count.setToolTip(self.count.text())
 
     def _follow(self) -> None:
         """Select the row of the selected segment, without moving the camera."""
@@ -262,6 +263,11 @@ class SegmentsPage(QWidget):
         )
         self._count_rows()
         self._follow()
+
+    def _on_sorted(self, *_: object) -> None:
+        """Show where the selected row is now."""
+        self._follow()
+        self.view.show_chosen()
 
     def _on_row(self, index: Any, before: Any = None) -> None:
         at = index.row()

@@ -6,6 +6,7 @@ import numpy as np
 from qtpy.QtWidgets import QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_celis.core.seeded_split import SeededSplit
+from napari_celis.core.words import counted
 from napari_celis.gui.canvas.canvas import Canvas
 from napari_celis.gui.canvas.selection_colours import selection_colours
 from napari_celis.gui.qt.widgets import button, name_button, row, wrapped
@@ -107,6 +108,6 @@ def plan_text(plan: SeededSplit) -> str:
 
 
 def _side_text(side: np.ndarray, n_pieces: int, sizes: np.ndarray, colour: str) -> str:
-    text = f"{len(side):,} supervoxel{'s' * (len(side) > 1)}, {int(sizes[side].sum()):,} voxels"
+    text = f"{counted(len(side), 'supervoxel')}, {counted(int(sizes[side].sum()), 'voxel')}"
     pieces = f", in {n_pieces:,} pieces" if n_pieces > 1 else ""
     return f'<span style="color:{colour}">■</span> {text}{pieces}'

@@ -24,9 +24,10 @@ from qtpy.QtWidgets import (
 
 from napari_celis.core.descriptors import DescriptorSpec, IntTriple
 from napari_celis.core.lattice import Lattice
+from napari_celis.core.words import counted
 from napari_celis.gui.qt.colours import OKABE_ITO
 from napari_celis.gui.qt.narrow_combo import make_narrow
-from napari_celis.gui.qt.widgets import row, wrapped
+from napari_celis.gui.qt.widgets import row, share_width, wrapped
 from napari_celis.gui.tabs.shape.centre_inspector import Answer
 from napari_celis.gui.tabs.shape.descriptor_view import DescriptorView
 from napari_celis.gui.tabs.shape.shape_actions import ActiveTable
@@ -268,7 +269,7 @@ class ShapeForm(QWidget):
             return f"{now}Choose one of “Merges here”, or two neighbours, to see what their merge changes."
         u, v = answer.merge
         n_changed = int(answer.view.changed.sum())
-        what = f"turns on {n_changed} bits" if n_changed else "changes nothing"
+        what = f"turns on {counted(n_changed, 'bit')}" if n_changed else "changes nothing"
         sentence = f"Merging {u} and {v} {what} at this centre."
         if energies is None or not n_changed:
             return sentence
@@ -293,6 +294,8 @@ class ShapeForm(QWidget):
         spin = QSpinBox()
         spin.setPrefix(f"{axis} ")
         spin.setKeyboardTracking(False)
+        # Three side by side; napari asks for more.
+        spin.setStyleSheet("QSpinBox { min-width: 50px; }")
         spin.setToolTip(f"Position along {axis} in voxels; it snaps to the nearest centre.")
         spin.valueChanged.connect(lambda: self.position_asked.emit([box.value() for box in self.spins], True))
         return spin
@@ -331,6 +334,7 @@ class ShapeForm(QWidget):
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
+        layout.setContentsMargins(6, 6, 6, 6)
         layout.setSpacing(6)
         layout.addLayout(row(QLabel("Descriptor"), self.spec_box, stretch=(0, 1)))
         layout.addLayout(row(QLabel("Centre"), *self.spins, stretch=(0, 1, 1, 1)))
@@ -342,9 +346,13 @@ class ShapeForm(QWidget):
         layout.addLayout(row(self.find_merge, self.forget_merge, stretch=(1, 1)))
         grid = QGridLayout()
         grid.setVerticalSpacing(2)
+        grid.setHorizontalSpacing(4)
         for index, check in enumerate((*self.overlays.values(), self.is_after)):
             grid.addWidget(check, index // 2, index % 2)
         make_narrow(self.axis_box)
+        # Side by side in a narrow panel.
+        share_width(*self.spins, self.pick, self.follow, self.find_merge, self.forget_merge)
+        share_width(self.axis_box, self.n_pairs)
         pairs = QLabel("Pairs drawn")
         drawn = row(QLabel("Look"), self.axis_box, pairs, self.n_pairs, stretch=(0, 1, 0, 1))
         self.more.addTab(_page(grid, drawn), "View")
