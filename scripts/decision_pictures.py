@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from qtpy.QtCore import Qt
 
@@ -23,10 +21,10 @@ def picture_decisions(studio: Studio) -> None:
     studio.finished()
     decisions = studio.undecided()
     for _ in range(N_SKIPPED):
-        next_question(studio, decisions.next_uncertain)
+        studio.next_question(decisions.next_uncertain)
     studio.save("decisions")
     for number in range(N_ANSWERS):
-        next_question(studio, decisions.reject if number % 3 == 1 else decisions.accept)
+        studio.next_question(decisions.reject if number % 3 == 1 else decisions.accept)
         studio.rest(1000)
     tab.tabs.setCurrentWidget(tab.left)
     studio.rest(3000)
@@ -39,14 +37,6 @@ def picture_decisions(studio: Studio) -> None:
     studio.workspace.preview.leave()
     decisions.clear()
     studio.viewer.reset_view(margin=0.02)
-
-
-def next_question(studio: Studio, go_on: Callable[[], object]) -> None:
-    """Do what brings the next question, and wait for it."""
-    pair = studio.workspace.decisions.pair
-    before = pair.action
-    go_on()
-    studio.wait_until(lambda: pair.action not in (before, -1) and bool(pair.parts))
 
 
 def picture_segments(studio: Studio) -> None:

@@ -94,11 +94,7 @@ def add_decisions(studio: Studio, frames: list[np.ndarray], times: list[int]) ->
         studio.rest_in_3d()
         frames.append(studio.grab())
         times.append(LOOK_MS)
-        before = decisions.pair.action
-        decisions.accept()
-        studio.wait_until(
-            lambda before=before: decisions.pair.action not in (before, -1) and bool(decisions.pair.parts)
-        )
+        studio.next_question(decisions.accept)
     studio.rest_in_3d()
     frames.append(studio.grab())
     times.append(2 * LOOK_MS)

@@ -57,13 +57,11 @@ def answer(studio: Studio, truth: np.ndarray) -> None:
     studio.save("tutorial-question")
     object_of = majority(np.asarray(studio.workspace.data.supervoxels_layer.data), truth)
     for _ in range(N_ANSWERS):
-        pair, before = decisions.pair.ids(), decisions.pair.action
+        pair = decisions.pair.ids()
         if pair is None:
             break
-        (decisions.accept if object_of[pair[0]] == object_of[pair[1]] else decisions.reject)()
-        studio.wait_until(
-            lambda before=before: decisions.pair.action not in (before, -1) and bool(decisions.pair.parts)
-        )
+        is_one = object_of[pair[0]] == object_of[pair[1]]
+        studio.next_question(decisions.accept if is_one else decisions.reject)
     tab.tabs.setCurrentWidget(tab.history)
     studio.rest(500)
     studio.save("tutorial-history")

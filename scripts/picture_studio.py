@@ -169,8 +169,7 @@ class Studio:
         return engine
 
     def undecided(self) -> Any:
-        """Look at the most uncertain decision and return what is deciding it."""
-
+        """Look at the first question about a merge that was not made, and return what is deciding it."""
         decisions = self.workspace.decisions
         # Until all questions are known, open ones stand in for them.
         decisions.order.renew()
@@ -178,9 +177,21 @@ class Studio:
         decisions.clear()
         pair = decisions.pair
         self.wait_until(lambda: pair.geometry is not None and len(decisions.order.open_actions()) > 0)
-        decisions.next_uncertain()
-        self.wait_until(lambda: bool(pair.parts) and (bool(pair.centres) or not pair.wants_centres))
+        self.next_question(decisions.next_uncertain)
+        while pair.is_merged_directly:
+            self.next_question(decisions.next_uncertain)
+        self.wait_until(lambda: bool(pair.centres) or not pair.wants_centres)
         return decisions
+
+    def next_question(self, go_on: Callable[[], object]) -> None:
+        """Do what brings the next question, and wait for it."""
+        pair = self.workspace.decisions.pair
+        before = pair.action
+        go_on()
+        # Nothing is asked about the energy of a merge that was made.
+        self.wait_until(
+            lambda: pair.action not in (before, -1) and (bool(pair.parts) or pair.is_merged_directly)
+        )
 
     def look_at(self, layers: Sequence[Any], angles: tuple[float, float, float]) -> None:
         """Turn the camera of the 3-D view to some layers, so that they fill it."""
