@@ -78,6 +78,34 @@ def test_the_lowest_probability_between_two_rows():
     assert (found < forest.probabilities(rows)).any()
 
 
+def expected(forest, node):
+    """What is expected below a node where both answers to each question are as likely."""
+    column, left, right = forest.nodes[node]
+    return (
+        float(forest.number[node]) if column < 0 else (expected(forest, left) + expected(forest, right)) / 2
+    )
+
+
+@pytest.mark.kernels
+def test_what_each_column_adds_to_a_probability():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3)).astype(np.float32)
+    forest = grow_forest(rows, rows[:, 0] + rows[:, 2] ** 2 > 1, n_trees=5, min_leaf=3, seed=0)
+    twin = np.zeros((40, 4))
+    for row, root in ((row, root) for row in range(40) for root in forest.root):
+        node = root
+        twin[row, 3] += expected(forest, root) / 5
+        while (column := forest.nodes[node, 0]) >= 0:
+            below = forest.nodes[node, 1 if rows[row, column] <= forest.number[node] else 2]
+            twin[row, column] += (expected(forest, below) - expected(forest, node)) / 5
+            node = below
+    found = forest.contributions(rows)
+    np.testing.assert_allclose(found, twin, atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), forest.probabilities(rows), atol=1e-12)
+    # Most is told by what the truth was made of.
+    assert np.abs(found[:, [0, 2]]).mean() > 3 * np.abs(found[:, 1]).mean()
+
+
 def test_the_same_seed_grows_the_same_forest():
     rng = np.random.default_rng(0)
     features, is_one = rng.normal(size=(200, 3)).astype(np.float32), rng.random(200) < 0.5

@@ -22,6 +22,8 @@ from napari_celis.models.trees import FlatForest
 
 LEAST_UNCERTAINTY = 0.01
 """Probability that is left where all trees agree: a forest of few examples is too sure of itself."""
+LEAST_MOVE = 1e-9
+"""Change of a probability below which nothing in particular has changed it."""
 HALF_EACH = (0.5, 0.5)
 """What sum and forest count in the score, where nothing was learned from answers."""
 FOREST_ALONE = (0.0, 1.0)
@@ -88,7 +90,25 @@ class PolicyClassifier:
         return _log_odds(self.second.probabilities(np.column_stack([features, odds])))
 
     def parts(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        """What each feature adds to the score, 0 where it is as on average, and last the forest."""
+        """Say what each feature adds to the score, and last the forest of the contact, float64 (n, F + 1).
+
+        What is missing to the score holds for every merge. A second forest is a sum of what each of its
+        questions changes, see `FlatForest.contributions`, in log-odds.
+        """
+        if self.second is None:
+            return self._terms(features, odds)
+        steps = self.second.contributions(np.column_stack([features, odds]))
+        steps, before = steps[:, :-1], steps[:, -1]
+        # From probabilities to log-odds along the line between both ends.
+        moved = steps.sum(axis=1)
+        moved_odds = _log_odds(before + moved) - _log_odds(before)
+        slope = moved_odds / np.where(np.abs(moved) > LEAST_MOVE, moved, np.inf)
+        parts: np.ndarray = self.shares[1] * slope[:, None] * steps
+        parts[:, :-1] += self._summed(features)
+        return parts
+
+    def _terms(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """What the score is the sum of, but for the constant: each feature's share, and last the forest's."""
         return np.concatenate(
             [self._summed(features), self.shares[1] * self.forest_odds(features, odds)[:, None]], axis=1
         )
@@ -96,7 +116,7 @@ class PolicyClassifier:
     def scores(self, features: np.ndarray, odds: np.ndarray) -> np.ndarray:
         """Return the log-odds that each merge is wrong, float64 (n,)."""
         # Summed row by row, so that an action scores the same to the last bit in any company.
-        scores: np.ndarray = self.parts(features, odds).sum(axis=1) + self.shares[0] * self.constant
+        scores: np.ndarray = self._terms(features, odds).sum(axis=1) + self.shares[0] * self.constant
         return scores
 
     def lowest_scores(self, low: np.ndarray, high: np.ndarray, odds: np.ndarray) -> np.ndarray:

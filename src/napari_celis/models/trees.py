@@ -86,6 +86,27 @@ class FlatForest:
         )
         return out
 
+    def contributions(self, features: np.ndarray) -> np.ndarray:
+        """Say what each column adds to the probability, float64 (n, F + 1).
+
+        Every question on the way from a root to a leaf changes what is to be expected, if both answers are
+        as likely; the change counts for the column that is asked about. Last stands what is expected before
+        anything is known; rows add up to the probability.
+
+        Parameters
+        ----------
+        features : ndarray of float32, shape (n, F)
+            Columns as in training.
+        """
+        values = np.empty(len(self.number))
+        kernels.fill_node_values(self.nodes, self.number, values)
+        out = np.zeros((len(features), features.shape[1] + 1))
+        kernels.average_steps(
+            np.ascontiguousarray(features, dtype=np.float32),
+            self.root, self.nodes, self.number, values, out,
+        )  # fmt: skip
+        return out
+
     def lowest_probabilities(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return what no probability of a row between two rows is below, float64 (n,).
 

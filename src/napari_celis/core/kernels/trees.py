@@ -58,3 +58,40 @@ def average_lowest_leaves(low, high, root, node_table, number, waiting, out):
             out[row] += lowest
     for row in range(low.shape[0]):
         out[row] /= root.shape[0]
+
+
+@nb.njit(nogil=True, cache=True)
+def fill_node_values(node_table, number, value):
+    """Write the value of every node: that of a leaf, or the mean of the two below.
+
+    value : float64 (M,)  written; the other arguments as in `average_leaves`
+    """
+    # What lies below a node comes after it.
+    for node in range(number.shape[0] - 1, -1, -1):
+        if node_table[node, 0] < 0:
+            value[node] = number[node]
+        else:
+            value[node] = (value[node_table[node, 1]] + value[node_table[node, 2]]) / 2.0
+
+
+@nb.njit(nogil=True, cache=True)
+def average_steps(features, root, node_table, number, value, out):
+    """Write by column the mean over all trees of what its questions change the value of the node by.
+
+    value : float64 (M,)        from `fill_node_values`
+    out   : float64 (N, F + 1)  zeroed by the caller; last the value at the roots, and rows add up to what
+                                `average_leaves` writes; the other arguments as there
+    """
+    last = out.shape[1] - 1
+    for row in range(features.shape[0]):
+        for tree in range(root.shape[0]):
+            node = root[tree]
+            out[row, last] += value[node]
+            while node_table[node, 0] >= 0:
+                column = node_table[node, 0]
+                side = 1 if features[row, column] <= number[node] else 2
+                below = node_table[node, side]
+                out[row, column] += value[below] - value[node]
+                node = below
+        for column in range(last + 1):
+            out[row, column] /= root.shape[0]
