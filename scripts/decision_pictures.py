@@ -10,7 +10,7 @@ from napari_celis.gui.session.split_tool import FIRST, SECOND
 from napari_celis.gui.tabs.decisions.segment_model import SIZE as SIZE_COLUMN
 from picture_studio import Studio
 
-N_SKIPPED, N_ANSWERS = 2, 6
+N_ANSWERS = 6
 WORDS = (("Mi1 home", "soma outside"), ("Tm3 ant", "twig missing?"), ("L5", ""))
 """Names and notes of the largest segments in the picture."""
 
@@ -20,8 +20,6 @@ def picture_decisions(studio: Studio) -> None:
     tab = studio.show_tab("Decisions")
     studio.finished()
     decisions = studio.undecided()
-    for _ in range(N_SKIPPED):
-        studio.next_question(decisions.next_uncertain)
     studio.save("decisions")
     for number in range(N_ANSWERS):
         studio.next_question(decisions.reject if number % 3 == 1 else decisions.accept)
