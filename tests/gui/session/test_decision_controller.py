@@ -11,6 +11,7 @@ from napari.layers import Labels
 from gui.conftest import block_labels, small_agglomerator
 from gui.patience import be_patient
 from napari_celis.gui.canvas.canvas import Canvas
+from napari_celis.gui.session.decision_queue import DecisionQueue
 from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.messages import Message
 from napari_celis.gui.session.workspace import Workspace
@@ -199,6 +200,20 @@ def test_one_undo_takes_back_a_cut_with_all_that_belongs_to_it(qtbot, workspace)
     qtbot.waitUntil(lambda: n_steps(workspace) == 1)
     assert (engine.snapshot.segment_ids == before).all()
     assert engine.snapshot.constraints == ()
+
+
+def test_the_first_question_after_a_run_is_about_what_the_run_left(qtbot, workspace):
+    order, engine = workspace.decisions.order, workspace.run.engine
+    with qtbot.waitSignal(order.changed):
+        order.renew()
+    before = order.upcoming(1, -1)
+    engine.step(40)
+    qtbot.waitUntil(lambda: n_steps(workspace) == 40)
+    # What the engine's thread lists is not there yet.
+    left = DecisionQueue(engine).order()
+    assert order.upcoming(3, -1) == left[:3].tolist()
+    assert order.upcoming(1, -1) != before
+    assert order.open_actions().tolist() == left.tolist()
 
 
 def test_a_refusal_goes_with_the_next_question(qtbot, workspace):

@@ -18,6 +18,10 @@ from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.engine.tables import RunTables
 
 
+FAR_BEHIND = 20
+"""More decisions than this, since they were listed, and questions are those of another segmentation."""
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """Questions as of one snapshot."""
@@ -34,7 +38,8 @@ class DecisionQueue:
     """Lists and orders the questions of an engine's newest snapshot.
 
     They are computed ahead in the engine's thread. Until they are there, those of the snapshot before serve,
-    without what was answered or changed since; the very first ones are about open merges alone.
+    without what was answered or changed since. The very first ones, and the first after many decisions at
+    once, are about open merges alone.
 
     Parameters
     ----------
@@ -62,7 +67,7 @@ class DecisionQueue:
     def questions(self) -> Questions:
         """Return the questions in the order in which they are asked."""
         snapshot = self._engine.snapshot
-        if self._asked is None:
+        if self._asked is None or is_far_behind(self._asked[1].n_steps, snapshot):
             self._asked = (snapshot, self._first())
         near = None if self.near is None else tuple(self.near.tolist())
         key = (id(self._asked[1]), id(snapshot), tuple(self.skipped), near)
@@ -140,6 +145,19 @@ class DecisionQueue:
             snapshot.steps, scores_are_odds=tables.scores_are_odds,
         )  # fmt: skip
         return Asked(len(snapshot.steps), questions, remaining_error(questions))
+
+
+def is_far_behind(n_steps: int, snapshot: Snapshot) -> bool:
+    """Tell whether what was listed after some decisions is no help any more; a run is let finish first.
+
+    Parameters
+    ----------
+    n_steps : int
+        Decisions that stood then.
+    snapshot : Snapshot
+        The newest.
+    """
+    return not snapshot.is_running and abs(len(snapshot.steps) - n_steps) > FAR_BEHIND
 
 
 def still_asked(asked: Asked, snapshot: Snapshot, candidates: Candidates, actions: ActionTable) -> Questions:

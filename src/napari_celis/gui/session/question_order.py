@@ -6,7 +6,7 @@ import numpy as np
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_celis.core.decisions import Candidates
-from napari_celis.gui.session.decision_queue import DecisionQueue
+from napari_celis.gui.session.decision_queue import DecisionQueue, is_far_behind
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.inspected_pair import REFRESH_MS
 from napari_celis.gui.session.question_walk import KnownOrder, QuestionWalk
@@ -66,7 +66,11 @@ class QuestionOrder(QObject):
         snapshot = self._run.snapshot
         if self.walk is None or self.queue is None or snapshot is None:
             return []
-        order = self._known.of(snapshot) if self._known is not None else self.queue.order()
+        known = self._known
+        if known is None or is_far_behind(known.n_steps, snapshot):
+            order = self.queue.order()
+        else:
+            order = known.of(snapshot)
         return [one for one in self.walk.upcoming(order, snapshot, n + 1) if one != shown][:n]
 
     def renew(self) -> None:

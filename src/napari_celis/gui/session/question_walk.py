@@ -35,6 +35,8 @@ class KnownOrder:
     """Ends of the actions in it."""
     was_joined: np.ndarray
     """Whether they were one segment."""
+    n_steps: int
+    """Decisions that stood then."""
 
     @classmethod
     def at(cls, order: np.ndarray, actions: ActionTable, snapshot: Snapshot) -> KnownOrder:
@@ -50,7 +52,7 @@ class KnownOrder:
             When.
         """
         u, v, segment_ids = actions.u[order], actions.v[order], snapshot.segment_ids
-        return cls(order, u, v, segment_ids[u] == segment_ids[v])
+        return cls(order, u, v, segment_ids[u] == segment_ids[v], len(snapshot.steps))
 
     def of(self, snapshot: Snapshot) -> np.ndarray:
         """Return the queue without what was merged, cut or finished since."""
