@@ -17,7 +17,6 @@ from napari_celis.gui.session.engine.engine import Engine
 from napari_celis.gui.session.engine.snapshot import Snapshot
 from napari_celis.gui.session.engine.tables import RunTables
 
-
 FAR_BEHIND = 20
 """More decisions than this, since they were listed, and questions are those of another segmentation."""
 

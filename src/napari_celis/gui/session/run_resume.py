@@ -59,10 +59,11 @@ class RunResume(QObject):
         self._given_up = []
         self.dismiss()
         # Who has decided something goes on with that: whatever is older lies behind it.
-        if counted is None or data.model is None or (run.engine is not None and run.engine.snapshot.steps):
+        decided, n_steps = data.decided, 0 if run.engine is None else len(run.engine.snapshot.steps)
+        if counted is None or data.model is None or n_steps > len(decided.apart):
             return
         supervoxels, model, own = counted.supervoxels, data.model, run.session_path
-        model_path, decided = data.sources().model, data.decided
+        model_path = data.sources().model
 
         def find(report: Report) -> list[SavedSession]:
             checksums = supervoxels_checksum(supervoxels), model_checksum(model, model_path)

@@ -13,7 +13,7 @@ from gui.conftest import small_volumes
 from gui.tabs.export.conftest import press
 from models.small import small_model
 from napari_celis.gui.layers.opening import open_layers
-from napari_celis.gui.qt.widgets import scrolled
+from napari_celis.gui.qt.widgets import TallArea
 from napari_celis.gui.session.background import celis_process
 from napari_celis.gui.session.messages import Message
 from napari_celis.io.volumes import open_volume, write_volume
@@ -105,7 +105,7 @@ def test_comparison_shows_table_and_curves(compare, qtbot, tmp_path, dialog, ans
 
 def test_results_come_into_view(compare, windowless, qtbot):
     (_, view), (_, tab) = compare, windowless
-    area = scrolled(tab)
+    area = TallArea(tab)
     qtbot.addWidget(area)
     area.resize(400, 200)
     area.show()
