@@ -216,6 +216,21 @@ def test_the_first_question_after_a_run_is_about_what_the_run_left(qtbot, worksp
     assert order.open_actions().tolist() == left.tolist()
 
 
+def test_what_was_put_in_order_during_a_run_is_as_old_as_its_questions(qtbot, workspace):
+    order, engine = workspace.decisions.order, workspace.run.engine
+    with qtbot.waitSignal(order.changed):
+        order.renew()
+    before = order.upcoming(1, -1)
+    engine.step(40)
+    qtbot.waitUntil(lambda: n_steps(workspace) == 40)
+    ended = engine.snapshot
+    engine.snapshot = dataclasses.replace(ended, is_running=True)
+    # The engine was further than the snapshot that was asked about: the questions are still the first ones.
+    order._on_computed()
+    engine.snapshot = ended
+    assert order.upcoming(1, -1) == DecisionQueue(engine).order()[:1].tolist() != before
+
+
 def test_a_refusal_goes_with_the_next_question(qtbot, workspace):
     decisions, engine = workspace.decisions, workspace.run.engine
     decisions.inspect(0)

@@ -79,6 +79,11 @@ class DecisionQueue:
         return self._ordered[1]
 
     @property
+    def n_steps(self) -> int:
+        """Decisions that stood when the newest questions were listed; 0 before there are any."""
+        return 0 if self._asked is None else self._asked[1].n_steps
+
+    @property
     def left(self) -> RemainingError | None:
         """How much error the newest questions expect to be left; None before there are any."""
         return None if self._asked is None else self._asked[1].left

@@ -81,7 +81,8 @@ class QuestionOrder(QObject):
     def _on_computed(self) -> None:
         snapshot = self._run.snapshot
         if self.queue is not None and self._run.engine is not None and snapshot is not None:
-            self._known = KnownOrder.at(self.queue.order(), self._run.engine.tables.actions, snapshot)
+            order, actions = self.queue.order(), self._run.engine.tables.actions
+            self._known = KnownOrder.at(order, actions, snapshot, self.queue.n_steps)
             self.changed.emit()
 
     def _on_run(self) -> None:

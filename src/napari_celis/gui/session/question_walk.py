@@ -36,10 +36,10 @@ class KnownOrder:
     was_joined: np.ndarray
     """Whether they were one segment."""
     n_steps: int
-    """Decisions that stood then."""
+    """Decisions that stood when it was listed, which may be before that moment while a run goes on."""
 
     @classmethod
-    def at(cls, order: np.ndarray, actions: ActionTable, snapshot: Snapshot) -> KnownOrder:
+    def at(cls, order: np.ndarray, actions: ActionTable, snapshot: Snapshot, n_steps: int) -> KnownOrder:
         """Remember the queue of a snapshot.
 
         Parameters
@@ -50,9 +50,11 @@ class KnownOrder:
             What it is about.
         snapshot : Snapshot
             When.
+        n_steps : int
+            Decisions that stood when the questions were listed.
         """
         u, v, segment_ids = actions.u[order], actions.v[order], snapshot.segment_ids
-        return cls(order, u, v, segment_ids[u] == segment_ids[v], len(snapshot.steps))
+        return cls(order, u, v, segment_ids[u] == segment_ids[v], n_steps)
 
     def of(self, snapshot: Snapshot) -> np.ndarray:
         """Return the queue without what was merged, cut or finished since."""
